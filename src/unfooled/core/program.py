@@ -1,0 +1,61 @@
+"""Query programs: search code asks, and somebody else answers.
+
+A program is a generator. It yields a list of `Ask`s and is sent one list of answers per ask, in order. It
+never touches a model, a file, the clock or a global random generator, so hundreds of them can share a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Hashable, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+R = TypeVar("R")
+
+
+class Ask(NamedTuple):
+    """Questions to one oracle, named `kind` or `kind:variant` such as `victim` or `encode:minilm`."""
+
+    oracle: str
+    items: Sequence[Hashable]
+
+
+Program: TypeAlias = Generator[list[Ask], list[list[Any]], R]
+
+
+def ask(oracle: str, items: Sequence[Hashable]) -> Program[list[Any]]:
+    """One answer per item, in order. Asking nothing costs no round."""
+    if not items:
+        return []
+    (answers,) = yield [Ask(oracle, items)]
+    return answers
+
+
+def gather(programs: Sequence[Program[R]]) -> Program[list[R]]:
+    """Run sub-programs of one example side by side, so that their questions share a batch."""
+    results: dict[int, R] = {}
+    waiting: dict[int, tuple[Program[R], list[Ask]]] = {}
+
+    def advance(index: int, program: Program[R], answers: list[list[Any]] | None) -> None:
+        try:
+            asks = next(program) if answers is None else program.send(answers)
+        except StopIteration as stop:
+            results[index] = stop.value
+        else:
+            waiting[index] = (program, asks)
+
+    try:
+        for index, program in enumerate(programs):
+            advance(index, program, None)
+        while waiting:
+            round_ = list(waiting.items())
+            waiting.clear()
+            answers = yield [one for _, (_, asks) in round_ for one in asks]
+            at = 0
+            for index, (program, asks) in round_:
+                advance(index, program, answers[at : at + len(asks)])
+                at += len(asks)
+    finally:
+        # Whatever ends this program (budget, a failed oracle, the user) ends its children too.
+        for program in programs:
+            program.close()
+    return [results[index] for index in range(len(programs))]

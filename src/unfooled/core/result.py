@@ -1,0 +1,45 @@
+"""What became of one example. Everything downstream reads these and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from unfooled.text import Edit
+
+Outcome = Literal["success", "failure", "skipped", "error"]
+
+# success  the attack reached its goal
+# failure  it did not
+# skipped  the victim was wrong before the attack, so there was nothing to break
+# error    something failed: never a success, never robustness
+OUTCOMES: tuple[Outcome, ...] = ("success", "failure", "skipped", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One finished example. Holds no timings: equal runs give equal results."""
+
+    key: int  # row of the data set, from 0
+    outcome: Outcome
+    label: int  # the true class
+    fields: tuple[tuple[str, str], ...]  # name and content of every field before the attack
+    field: int  # which of them was edited
+    perturbed: str  # that field after the attack; equal to the original where nothing was found
+    probs: tuple[float, ...] = ()  # of the original; empty after an error
+    perturbed_probs: tuple[float, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    words: int = 0  # words of the original's editable field
+    queries: int = 0  # distinct texts scored by the victim
+    asked: int = 0  # the same, with repetitions
+    similarity: float | None = None  # of the last accepted edit, on the constraint's own scale
+    note: str = ""  # why it ended so, where that is not obvious
+
+    @property
+    def original(self) -> str:
+        return self.fields[self.field][1]
+
+    @property
+    def share(self) -> float:
+        """Edited words as a share of the original's words."""
+        return len(self.edits) / max(1, self.words)

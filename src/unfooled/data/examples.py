@@ -1,0 +1,21 @@
+"""One labelled text, or the reason why a row is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from unfooled.text import Text
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """`key` is the row's number in its file, from 0: the seed of everything random about it."""
+
+    key: int
+    content: tuple[tuple[str, str], ...]  # name and content of each field, in order
+    label: int
+    edit: str  # name of the field that may be edited
+    problem: str = ""  # why the row cannot be attacked; such a row ends as an error, named
+
+    def text(self) -> Text:
+        return Text(dict(self.content), edit=self.edit)

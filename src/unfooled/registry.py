@@ -1,0 +1,93 @@
+"""One lazy registry: a kind and a name lead to `"module:attribute"`, imported only when asked for.
+
+Plug-ins join through the entry-point groups `unfooled.<kind>`. A plug-in that fails to import warns and is
+left out; it never breaks the others.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import warnings
+from importlib.metadata import entry_points
+from typing import Any
+
+from unfooled.errors import UnfooledError, UnknownNameError
+
+_BUILT_IN: dict[str, dict[str, str]] = {
+    "attack": {
+        "textfooler": "unfooled.attacks.textfooler:RECIPES",
+        "deepwordbug": "unfooled.attacks.deepwordbug:RECIPES",
+    },
+    "victim": {
+        "fake": "unfooled.victims.fake:load",
+        "python": "unfooled.victims.function:load",
+        "sklearn": "unfooled.victims.sklearn:load",
+        "hf": "unfooled.victims.huggingface:load",
+        "http": "unfooled.victims.http:load",
+        "https": "unfooled.victims.http:load",
+    },
+    "oracle": {
+        "neighbours": "unfooled.resources.neighbours:open_neighbours",
+        "encode": "unfooled.resources.encoders:open_encoder",
+        "tag": "unfooled.resources.tagger:open_tagger",
+    },
+}
+
+
+class Registry:
+    """Names of each kind. `register` adds one at run time, `load` imports and returns the object."""
+
+    def __init__(self, table: dict[str, dict[str, str]]) -> None:
+        self._table = {kind: dict(names) for kind, names in table.items()}
+        self._objects: dict[tuple[str, str], Any] = {}
+        self._plugins_read: set[str] = set()
+
+    def register(self, kind: str, name: str, target: Any) -> None:
+        """`target` is `"module:attribute"` or the object itself. A taken name is an error."""
+        names = self._table.setdefault(kind, {})
+        if name in names or (kind, name) in self._objects:
+            raise UnfooledError(f"the {kind} name {name!r} is taken")
+        if isinstance(target, str):
+            names[name] = target
+        else:
+            names[name] = ""
+            self._objects[kind, name] = target
+
+    def unregister(self, kind: str, name: str) -> None:
+        self._table.get(kind, {}).pop(name, None)
+        self._objects.pop((kind, name), None)
+
+    def names(self, kind: str) -> list[str]:
+        self._read_plugins(kind)
+        return sorted(self._table.get(kind, {}))
+
+    def load(self, kind: str, name: str) -> Any:
+        key = (kind, name)
+        if key not in self._objects:
+            self._read_plugins(kind)
+            names = self._table.get(kind, {})
+            if name not in names:
+                raise unknown_name(kind, name, sorted(names))
+            module, _, attribute = names[name].partition(":")
+            self._objects[key] = getattr(importlib.import_module(module), attribute)
+        return self._objects[key]
+
+    def _read_plugins(self, kind: str) -> None:
+        if kind in self._plugins_read:
+            return
+        self._plugins_read.add(kind)
+        for point in entry_points(group=f"unfooled.{kind}"):
+            try:
+                self.register(kind, point.name, point.load())
+            except Exception as error:
+                warnings.warn(f"plug-in {point.value} left out: {error}", stacklevel=2)
+
+
+def unknown_name(kind: str, name: str, known: list[str]) -> UnknownNameError:
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+    return UnknownNameError(f"there is no {kind} called {name!r}", hint)
+
+
+registry = Registry(_BUILT_IN)

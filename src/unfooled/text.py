@@ -1,0 +1,226 @@
+"""An immutable text that remembers where each of its words came from.
+
+A text is words and the gaps between them; joined again they give back every byte of the input. An edit
+returns a new `Text`. Which words changed, how many and what share of the original is computed here and
+nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping
+from typing import Literal, NamedTuple
+
+# Letters and digits, with apostrophes, hyphens, underscores, asterisks and at signs inside a word.
+# The same words as TextAttack finds, so that query counts and edit counts can be compared.
+WORD = re.compile(r"[^\W_](?:[\w'’*@-]*[^\W_])?")
+
+EditKind = Literal["replace", "insert", "delete"]
+
+
+class Edit(NamedTuple):
+    """One difference from the original text.
+
+    `index` counts original words (for an insertion: the original word it stands before); `at` is the
+    character offset in the edited text.
+    """
+
+    kind: EditKind
+    index: int
+    before: str
+    after: str
+    at: int
+
+
+class Text:
+    """Words, gaps and origins of the one field that may be edited, beside the fields that may not."""
+
+    __slots__ = ("_starts", "field", "fields", "gaps", "origin", "root", "string", "words")
+
+    words: tuple[str, ...]
+    gaps: tuple[str, ...]  # gaps[i] stands before words[i]; the last one ends the text
+    origin: tuple[int, ...]  # index of the original word, or -1 for an inserted one
+    string: str  # the editable field as it reads now
+    fields: tuple[tuple[str, str], ...]  # every field's name and original content, in order
+    field: int  # which of them may be edited
+    root: Text  # the text before any edit
+    _starts: list[int] | None
+
+    def __init__(self, content: str | Mapping[str, str], *, edit: str | None = None) -> None:
+        """`content` is one text, or named fields such as premise and hypothesis.
+
+        `edit` names the field that may be changed; the last field by default (the hypothesis of a pair).
+        """
+        if isinstance(content, str):
+            content = {"text": content}
+        names = list(content)
+        if not names:
+            raise ValueError("a text needs at least one field")
+        if edit is not None and edit not in content:
+            raise ValueError(f"no field {edit!r} to edit; the fields are {', '.join(names)}")
+        self.fields = tuple(content.items())
+        self.field = names.index(edit) if edit is not None else len(names) - 1
+        self.string = self.fields[self.field][1]
+        words: list[str] = []
+        gaps: list[str] = []
+        starts: list[int] = []
+        end = 0
+        for match in WORD.finditer(self.string):
+            gaps.append(self.string[end : match.start()])
+            words.append(match.group())
+            starts.append(match.start())
+            end = match.end()
+        gaps.append(self.string[end:])
+        self.words = tuple(words)
+        self.gaps = tuple(gaps)
+        self.origin = tuple(range(len(words)))
+        self.root = self
+        self._starts = starts
+
+    # -- what others see ---------------------------------------------------------------------------
+
+    @property
+    def value(self) -> str | tuple[str, ...]:
+        """What a victim reads: the string, or one string per field."""
+        if len(self.fields) == 1:
+            return self.string
+        return tuple(
+            self.string if i == self.field else content for i, (_, content) in enumerate(self.fields)
+        )
+
+    @property
+    def starts(self) -> list[int]:
+        """Character offset of each word; computed once, when first needed."""
+        if self._starts is None:
+            starts = []
+            at = 0
+            for gap, word in zip(self.gaps, self.words, strict=False):
+                at += len(gap)
+                starts.append(at)
+                at += len(word)
+            self._starts = starts
+        return self._starts
+
+    def window(self, index: int, size: int) -> str:
+        """The stretch of `size` words centred on `index`, shifted inwards at both ends."""
+        n = len(self.words)
+        if n <= size:
+            first, last = 0, n - 1
+        else:
+            first = min(max(0, index - size // 2), n - size)
+            last = first + size - 1
+        starts = self.starts
+        return self.string[starts[first] : starts[last] + len(self.words[last])]
+
+    # -- edits -------------------------------------------------------------------------------------
+
+    def replace(self, index: int, word: str) -> Text:
+        start = self.starts[index]
+        old = self.words[index]
+        return self._edited(
+            self.words[:index] + (word,) + self.words[index + 1 :],
+            self.gaps,
+            self.origin,
+            self.string[:start] + word + self.string[start + len(old) :],
+        )
+
+    def delete(self, index: int) -> Text:
+        """Without the word and without one of the spaces around it."""
+        before, after = self.gaps[index], self.gaps[index + 1]
+        if index > 0 and before.endswith(" "):
+            before = before[:-1]
+        elif after.startswith(" "):
+            after = after[1:]
+        gaps = self.gaps[:index] + (before + after,) + self.gaps[index + 2 :]
+        start = self.starts[index] - len(self.gaps[index])
+        end = self.starts[index] + len(self.words[index]) + len(self.gaps[index + 1])
+        return self._edited(
+            self.words[:index] + self.words[index + 1 :],
+            gaps,
+            self.origin[:index] + self.origin[index + 1 :],
+            self.string[:start] + before + after + self.string[end:],
+        )
+
+    def insert(self, index: int, word: str) -> Text:
+        """Put `word` before the word at `index`; `index == len(words)` puts it after the last one."""
+        n = len(self.words)
+        if not 0 <= index <= n:
+            raise IndexError(f"cannot insert at {index} in a text of {n} words")
+        if n == 0:
+            parts, at = (self.gaps[0], ""), len(self.gaps[0])
+        elif index < n:
+            parts, at = (self.gaps[index], " "), self.starts[index]
+        else:
+            parts, at = (" ", self.gaps[n]), self.starts[n - 1] + len(self.words[n - 1])
+        new = word + parts[1] if index < n else parts[0] + word if n else word
+        return self._edited(
+            self.words[:index] + (word,) + self.words[index:],
+            self.gaps[:index] + parts + self.gaps[index + 1 :],
+            self.origin[:index] + (-1,) + self.origin[index:],
+            self.string[:at] + new + self.string[at:],
+        )
+
+    def _edited(
+        self, words: tuple[str, ...], gaps: tuple[str, ...], origin: tuple[int, ...], string: str
+    ) -> Text:
+        text = object.__new__(Text)
+        text.words = words
+        text.gaps = gaps
+        text.origin = origin
+        text.string = string
+        text.fields = self.fields
+        text.field = self.field
+        text.root = self.root
+        text._starts = None
+        return text
+
+    # -- differences from the original -------------------------------------------------------------
+
+    def edits(self) -> list[Edit]:
+        """Every difference from the original, in reading order."""
+        original = self.root.words
+        found: list[Edit] = []
+        expected = 0
+        starts = self.starts
+        for word, came_from, at in zip(self.words, self.origin, starts, strict=True):
+            if came_from < 0:
+                found.append(Edit("insert", expected, "", word, at))
+                continue
+            found.extend(Edit("delete", i, original[i], "", at) for i in range(expected, came_from))
+            if word != original[came_from]:
+                found.append(Edit("replace", came_from, original[came_from], word, at))
+            expected = came_from + 1
+        end = len(self.string)
+        found.extend(Edit("delete", i, original[i], "", end) for i in range(expected, len(original)))
+        return found
+
+    @property
+    def changes(self) -> int:
+        """How many words were replaced, inserted or deleted."""
+        return len(self.edits())
+
+    @property
+    def perturbed(self) -> float:
+        """Changes as a share of the original's words."""
+        return self.changes / max(1, len(self.root.words))
+
+    def __repr__(self) -> str:
+        return f"Text({self.value!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Text) and self.value == other.value and self.field == other.field
+
+    def __hash__(self) -> int:
+        key: Hashable = self.value
+        return hash(key)
+
+
+def match_case(word: str, like: str) -> str:
+    """`word` in the casing of `like`: lower, UPPER or Capitalised; any other casing is left alone."""
+    if like.islower():
+        return word.lower()
+    if like.isupper() and len(like) > 1:
+        return word.upper()
+    if like[:1].isupper() and (len(like) == 1 or like[1:].islower()):
+        return word.capitalize()
+    return word
