@@ -21,12 +21,12 @@ EditKind = Literal["replace", "insert", "delete"]
 class Edit(NamedTuple):
     """One difference from the original text.
 
-    `index` counts original words (for an insertion: the original word it stands before); `at` is the
+    `position` counts original words (for an insertion: the original word it stands before); `at` is the
     character offset in the edited text.
     """
 
     kind: EditKind
-    index: int
+    position: int
     before: str
     after: str
     at: int
@@ -140,6 +140,13 @@ class Text:
             self.origin[:index] + self.origin[index + 1 :],
             self.string[:start] + before + after + self.string[end:],
         )
+
+    def span(self, first: int, last: int) -> Text:
+        """Only the words from `first` up to, not including, `last`, with the gaps between them."""
+        starts = self.starts
+        string = self.string[starts[first] : starts[last - 1] + len(self.words[last - 1])]
+        gaps = ("", *self.gaps[first + 1 : last], "")
+        return self._edited(self.words[first:last], gaps, self.origin[first:last], string)
 
     def insert(self, index: int, word: str) -> Text:
         """Put `word` before the word at `index`; `index == len(words)` puts it after the last one."""

@@ -31,22 +31,32 @@ def ask(oracle: str, items: Sequence[Hashable]) -> Program[list[Any]]:
 
 
 def gather(programs: Sequence[Program[R]]) -> Program[list[R]]:
-    """Run sub-programs of one example side by side, so that their questions share a batch."""
+    """Run sub-programs of one example side by side, so that their questions share a batch.
+
+    When one of them raises (its budget is spent, say), questions that its siblings have already paid for are
+    still asked and answered; then the exception goes on.
+    """
     results: dict[int, R] = {}
     waiting: dict[int, tuple[Program[R], list[Ask]]] = {}
+    raised: list[Exception] = []
 
     def advance(index: int, program: Program[R], answers: list[list[Any]] | None) -> None:
         try:
             asks = next(program) if answers is None else program.send(answers)
         except StopIteration as stop:
             results[index] = stop.value
+        except Exception as error:
+            raised.append(error)
         else:
             waiting[index] = (program, asks)
 
     try:
         for index, program in enumerate(programs):
+            if raised:
+                break
             advance(index, program, None)
         while waiting:
+            last_round = bool(raised)
             round_ = list(waiting.items())
             waiting.clear()
             answers = yield [one for _, (_, asks) in round_ for one in asks]
@@ -54,6 +64,10 @@ def gather(programs: Sequence[Program[R]]) -> Program[list[R]]:
             for index, (program, asks) in round_:
                 advance(index, program, answers[at : at + len(asks)])
                 at += len(asks)
+            if last_round:
+                break
+        if raised:
+            raise raised[0]
     finally:
         # Whatever ends this program (budget, a failed oracle, the user) ends its children too.
         for program in programs:

@@ -1,0 +1,114 @@
+"""How fast a transformer can go at all on this machine: one thread, no padding, the best batch size.
+
+    python bench/raw_limit.py --victim DIR --sentences FILE
+
+Forward passes alone, on token ids that are ready, of texts as an attack makes them (a sentence with one word
+left out). For a few lengths that stand for the whole distribution each batch size is timed; the best one per
+length counts, weighted by how many texts have about that length.
+"""
+
+from __future__ import annotations
+
+from protocol import one_thread
+
+one_thread()
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench_data import read_jsonl
+
+BATCHES = (4, 8, 16, 32, 64, 128)
+
+
+def perturbed_like(texts: Sequence[str], most: int = 2000, seed: int = 0) -> list[str]:
+    """Each text with each of its words left out, a seeded sample."""
+    made = []
+    for text in texts:
+        words = text.split()
+        made += [" ".join(words[:at] + words[at + 1 :]) for at in range(len(words))]
+    random.Random(seed).shuffle(made)
+    return made[:most]
+
+
+def raw_limit(
+    folder: Path,
+    texts: Sequence[str],
+    *,
+    batches: Sequence[int] = BATCHES,
+    lengths: int = 5,
+    repeats: int = 3,
+    max_tokens: int = 4096,
+) -> dict[str, Any]:
+    """Best texts/s and tokens/s of the victim's forward pass over texts with these lengths."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    torch.set_num_threads(1)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokens = sorted(tokenizer(list(texts), truncation=True)["input_ids"], key=len)
+    sweep: dict[int, dict[int, float]] = {}
+    with torch.inference_mode():
+        for part in _parts(tokens, lengths):
+            row = part[len(part) // 2]
+            times = sweep.setdefault(len(row), {})
+            for size in batches:
+                if size > min(batches) and size * len(row) > max_tokens:
+                    continue
+                # Rows of equal length: which words they hold does not change the work.
+                ids = torch.tensor([(one * 2)[: len(row)] for one in _fill(part, size)])
+                mask = torch.ones_like(ids)
+                model(input_ids=ids, attention_mask=mask)
+                took = []
+                for _ in range(repeats):
+                    started = time.perf_counter()
+                    model(input_ids=ids, attention_mask=mask)
+                    took.append(time.perf_counter() - started)
+                times[size] = min(took) / size
+    per_text = sum(min(times.values()) for times in sweep.values()) / len(sweep)
+    mean_length = sum(sweep) / len(sweep)
+    return {
+        "texts_per_second": 1 / per_text,
+        "tokens_per_second": mean_length / per_text,
+        "best_batch": {length: min(times, key=times.__getitem__) for length, times in sweep.items()},
+        "tokens_per_second_by_length_and_batch": {
+            length: {size: round(length / seconds) for size, seconds in times.items()}
+            for length, times in sweep.items()
+        },
+    }
+
+
+def _parts(tokens: list[list[int]], count: int) -> list[list[list[int]]]:
+    """The sorted rows in `count` parts of equal number: each part weighs the same."""
+    edges = [round(at * len(tokens) / count) for at in range(count + 1)]
+    parts = [tokens[a:b] for a, b in zip(edges, edges[1:], strict=False) if b > a]
+    seen: set[int] = set()
+    # Two parts with the same middle length would be timed twice for nothing.
+    return [part for part in parts if not (len(part[len(part) // 2]) in seen or seen.add(len(part[len(part) // 2])))]  # type: ignore[func-returns-value]
+
+
+def _fill(rows: list[list[int]], size: int) -> list[list[int]]:
+    longest = [row for row in rows if len(row) >= len(rows[len(rows) // 2])]
+    return [longest[at % len(longest)] for at in range(size)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--victim", type=Path, required=True)
+    parser.add_argument("--sentences", type=Path, required=True)
+    parser.add_argument("--limit", type=int, default=200)
+    parser.add_argument("--quick", action="store_true")
+    args = parser.parse_args()
+    texts = perturbed_like([row.text for row in read_jsonl(args.sentences)[: args.limit]])
+    options: dict[str, Any] = {"lengths": 3, "repeats": 2, "batches": (16, 64)} if args.quick else {}
+    print(json.dumps(raw_limit(args.victim, texts, **options)))
+
+
+if __name__ == "__main__":
+    main()

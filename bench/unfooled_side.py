@@ -1,0 +1,188 @@
+"""The Unfooled side: `textfooler@textattack` on the same victim, sentences, table and encoder.
+
+Runs in the project's environment. One session lives as long as the process, as in one run of
+`unfooled attack`; a block of examples is attacked at once, because that is how Unfooled works.
+"""
+
+from __future__ import annotations
+
+from protocol import Meter, one_thread, private_stdout, run_all, serve
+
+one_thread()
+
+import argparse
+import dataclasses
+import time
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench_data import LABELS, Row, read_jsonl
+
+
+def build_recipe(name: str, *, encoder: bool) -> Any:
+    """The recipe, without its sentence encoder where the scenario has none."""
+    from unfooled.attacks.constraints import SentenceSimilarity
+    from unfooled.core.recipe import load_recipe
+
+    recipe = load_recipe(name)
+    if encoder:
+        return recipe
+    search: Any = recipe.search
+    kept = tuple(one for one in search.constraints if not isinstance(one, SentenceSimilarity))
+    return dataclasses.replace(recipe, search=dataclasses.replace(search, constraints=kept))
+
+
+def open_session(args: argparse.Namespace) -> Any:
+    from unfooled.evaluation.session import Session, Settings
+    from unfooled.victims.loading import load_victim
+
+    kind = "sklearn" if args.victim.suffix == ".skops" else "hf"
+    if kind == "hf" or args.encoder != "none":
+        import torch
+
+        torch.set_num_threads(1)
+    victim = load_victim(f"{kind}:{args.victim}")
+    if tuple(victim.labels) != LABELS:
+        raise SystemExit(f"the victim's labels are {victim.labels}, expected {LABELS}")
+    recipe = build_recipe(args.attack, encoder=args.encoder != "none")
+    return Session(victim, recipe, Settings(window=args.window))
+
+
+# ---------------------------------------------------------------------------------------------------
+# The one place that knows how an attack is run through the package.
+def attack_block(session: Any, rows: Sequence[Row], indices: Sequence[int]) -> list[dict[str, Any]]:
+    from unfooled.data.examples import Example
+
+    examples = [
+        Example(key=index, content=(("text", rows[index].text),), label=rows[index].label, edit="text")
+        for index in indices
+    ]
+    answers = []
+    for result in session.attack(examples):
+        probs = result.perturbed_probs
+        answers.append(
+            {
+                "index": result.key,
+                "outcome": result.outcome,
+                "text": result.perturbed,
+                # TextAttack counts repeated texts too, so the comparable number is `asked`.
+                "queries": result.asked,
+                "distinct_queries": result.queries,
+                "score": 1.0 - probs[result.label] if probs else None,
+                "note": result.note,
+            }
+        )
+    return sorted(answers, key=lambda one: one["index"])
+
+
+# ---------------------------------------------------------------------------------------------------
+
+
+class Watched:
+    """An oracle that also counts which of its items it had computed before."""
+
+    def __init__(self, oracle: Any) -> None:
+        self._oracle = oracle
+        self._seen: set[int] = set()
+        self.items = 0
+        self.repeated = 0
+        self.calls = 0
+        self.seconds = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._oracle, name)
+
+    def __call__(self, items: Sequence[Hashable]) -> Any:
+        known = len(self._seen)
+        self._seen.update(map(hash, items))
+        self.items += len(items)
+        self.repeated += len(items) - (len(self._seen) - known)
+        self.calls += 1
+        started = time.perf_counter()
+        answers = self._oracle(items)
+        self.seconds += time.perf_counter() - started
+        return answers
+
+
+class OracleMeter(Meter):
+    """A meter read from an oracle: from the model's own meter where it has one, else from outside."""
+
+    def __init__(self, watched: Watched | None) -> None:
+        super().__init__()
+        self._watched = watched
+
+    def copy(self) -> Meter:
+        return self._read()
+
+    def since(self, before: Meter) -> dict[str, float]:
+        return self._read().since(before)
+
+    def _read(self) -> Meter:
+        if self._watched is None:
+            return Meter()
+        own = getattr(self._watched, "meter", None)
+        if own is None or not own.calls:
+            return Meter(calls=self._watched.calls, texts=self._watched.items, seconds=self._watched.seconds)
+        return Meter(own.calls, own.items, own.tokens, own.padding, own.seconds)
+
+
+def watch(session: Any) -> tuple[dict[str, Meter], dict[str, Watched]]:
+    """Put a watch on every oracle of the session; meters named victim, encoder, tagger, neighbours."""
+    watched = {name: Watched(oracle) for name, oracle in session.engine.oracles.items()}
+    session.engine.oracles = watched
+    kinds = {"victim": "victim", "encode": "encoder", "tag": "tagger", "neighbours": "neighbours"}
+    meters: dict[str, Meter] = {kind: OracleMeter(None) for kind in ("victim", "encoder")}
+    for name, one in watched.items():
+        kind = name.partition(":")[0]
+        meters[kinds.get(kind, kind)] = OracleMeter(one)
+    return meters, watched
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--victim", type=Path, required=True, help="Hugging Face folder or .skops file")
+    parser.add_argument("--sentences", type=Path, required=True, help="JSONL with text and label")
+    parser.add_argument("--encoder", default="resource", help="none leaves the sentence encoder out")
+    parser.add_argument("--attack", default="textfooler@textattack")
+    parser.add_argument("--window", type=int, default=256)
+    parser.add_argument("--serve", action="store_true", help="read blocks of indices from stdin")
+    parser.add_argument("--limit", type=int, default=0)
+    parser.add_argument("--block", type=int, default=50, help="examples per block without --serve")
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+
+    channel = private_stdout()
+    started = time.perf_counter()
+    session = open_session(args)
+    meters, watched = watch(session)
+    rows = read_jsonl(args.sentences)
+    started = time.perf_counter() - started
+
+    def block(indices: Sequence[int]) -> list[dict[str, Any]]:
+        answers = attack_block(session, rows, indices)
+        if answers:
+            # Cumulative over the run: how many items any oracle was made to compute a second time.
+            answers[-1]["repeated"] = {name: one.repeated for name, one in watched.items()}
+        return answers
+
+    if args.serve:
+        serve(block, meters, channel, {"startup_seconds": round(started, 2), "versions": _versions()})
+    else:
+        run_all(block, meters, min(args.limit or len(rows), len(rows)), args.block, args.out)
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for name in ("unfooled", "torch", "transformers", "scikit-learn", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""DeepWordBug: misspell the words that matter most.
+
+Gao, Lanchantin, Soffa, Qi: *Black-box Generation of Adversarial Text Sequences to Evade Deep Learning
+Classifiers*, IEEE S&P Workshops 2018, arXiv:1801.04354.
+
+    1. Score each word by what it adds to the text before it and after it (the combined score).
+    2. Go through the words, the highest score first.
+    3. Misspell the word: swap two letters, or replace, drop or add one.
+    4. Stop when the edits reach 30 characters.
+    5. The text made so is the adversarial one.
+
+Versions
+    @textattack  as TextAttack 0.3.11 has it: words ranked by putting `[UNK]` in their place, one misspelling
+                 of each of the four kinds per word, the best kept if it improves, until the label flips.
+    @paper       the steps above: the combined score, one kind of misspelling (substitution) for every word,
+                 and one look at the victim when the edits are done.
+
+Differences from the authors' code
+    - The empty text, which the combined score needs at both ends, counts as undecided (1 / classes).
+    - A stop word may be edited in @paper, as in the article; @textattack leaves NLTK's stop words alone.
+    - Random letters come from the example's own generator, so a run can be repeated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from unfooled.attacks.candidates import CharacterEdits, edit_characters
+from unfooled.attacks.constraints import MaxCharacterEdits, edit_distance
+from unfooled.attacks.goals import Untargeted
+from unfooled.attacks.importance import Importance, Masking, TemporalScore
+from unfooled.attacks.search import GreedySwap
+from unfooled.core.attempt import Attempt, Scored
+from unfooled.core.program import Program
+from unfooled.core.recipe import Recipe
+
+_SUMMARY = "misspells the most important words"
+_PAPER = "Gao et al. 2018, arXiv:1801.04354"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MisspellInOrder:
+    """Misspell words in order of importance until the character budget is spent, then ask once."""
+
+    importance: Importance
+    kind: str = "substitute"
+    most_edits: int = 30
+
+    def run(self, a: Attempt, start: Scored) -> Program[Scored]:
+        text, spent = start.text, 0
+        for i in (yield from self.importance.rank(a, start, range(len(text.words)))):
+            word = edit_characters(text.words[i], self.kind, a.rng)
+            cost = edit_distance(text.words[i], word)
+            if spent + cost > self.most_edits:
+                break
+            if word:
+                text, spent = text.replace(i, word), spent + cost
+        (end,) = yield from a.score([text])
+        return end
+
+
+RECIPES: dict[str, Recipe] = {
+    "textattack": Recipe(
+        name="deepwordbug",
+        version="textattack",
+        summary=_SUMMARY,
+        paper=_PAPER,
+        goal=Untargeted(),
+        search=GreedySwap(
+            importance=Masking(token="[UNK]"),
+            candidates=CharacterEdits(),
+            constraints=(MaxCharacterEdits(30),),
+            stopwords="english",
+            stopwords_cased=True,
+            ties="text",
+        ),
+    ),
+    "paper": Recipe(
+        name="deepwordbug",
+        version="paper",
+        summary=_SUMMARY,
+        paper=_PAPER,
+        goal=Untargeted(),
+        search=MisspellInOrder(importance=TemporalScore()),
+    ),
+}

@@ -1,0 +1,88 @@
+"""In which order to attack the words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from unfooled.core.attempt import Attempt, Scored
+from unfooled.core.program import Program
+from unfooled.text import Text
+
+# Probes of a very long text are built and asked in portions, so that memory stays bounded.
+PORTION = 512
+
+
+class Importance(Protocol):
+    def rank(self, a: Attempt, start: Scored, positions: Sequence[int], /) -> Program[list[int]]:
+        """`positions`, the most important first. Equal ones keep their order in the text."""
+        ...
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """How much the goal's score rises when the word is deleted.
+
+    `flip_gain` adds the gain of the new class where the deletion changes the decision (Jin et al., eq. 2).
+    """
+
+    flip_gain: bool = False
+
+    def rank(self, a: Attempt, start: Scored, positions: Sequence[int]) -> Program[list[int]]:
+        return (yield from _by_probing(a, start, positions, start.text.delete, self.flip_gain))
+
+
+@dataclass(frozen=True)
+class Masking:
+    """How much the goal's score rises when the word becomes a token that the victim does not know."""
+
+    token: str = "[UNK]"
+    flip_gain: bool = False
+
+    def rank(self, a: Attempt, start: Scored, positions: Sequence[int]) -> Program[list[int]]:
+        def masked(i: int) -> Text:
+            return start.text.replace(i, self.token)
+
+        return (yield from _by_probing(a, start, positions, masked, self.flip_gain))
+
+
+@dataclass(frozen=True)
+class RandomOrder:
+    """The control for every other order."""
+
+    def rank(self, a: Attempt, start: Scored, positions: Sequence[int]) -> Program[list[int]]:
+        return [positions[i] for i in a.rng.permutation(len(positions))]
+        yield  # no question is needed, but a program is a generator
+
+
+@dataclass(frozen=True)
+class TemporalScore:
+    """DeepWordBug's combined score: what the word adds to the text before it, and to the text after it."""
+
+    tail_weight: float = 1.0
+
+    def rank(self, a: Attempt, start: Scored, positions: Sequence[int]) -> Program[list[int]]:
+        text, n = start.text, len(start.text.words)
+        heads = yield from a.score([text.span(0, i + 1) for i in range(n)], probe=True)
+        tails = yield from a.score([text.span(i, n) for i in range(n)], probe=True)
+        # The paper's F is the score of the true class; the empty text is taken as undecided.
+        undecided = 1.0 / len(start.probs)
+        head = [undecided, *(one.probs[a.label] for one in heads)]
+        tail = [*(one.probs[a.label] for one in tails), undecided]
+        worth = {i: head[i + 1] - head[i] + self.tail_weight * (tail[i] - tail[i + 1]) for i in positions}
+        return sorted(positions, key=lambda i: -round(float(worth[i]), 6))
+
+
+def _by_probing(
+    a: Attempt, start: Scored, positions: Sequence[int], probe: Callable[[int], Text], flip_gain: bool
+) -> Program[list[int]]:
+    worth: dict[int, float] = {}
+    for first in range(0, len(positions), PORTION):
+        portion = positions[first : first + PORTION]
+        scored = yield from a.score([probe(i) for i in portion], probe=True)
+        for i, one in zip(portion, scored, strict=True):
+            worth[i] = one.score - start.score
+            if flip_gain and (new := int(one.probs.argmax())) != a.label:
+                worth[i] += float(one.probs[new] - start.probs[new])
+    return sorted(positions, key=lambda i: -round(worth[i], 6))

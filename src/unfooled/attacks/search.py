@@ -1,0 +1,71 @@
+"""How to look for a text that reaches the goal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from unfooled.attacks.candidates import Candidates
+from unfooled.attacks.constraints import Constraint, Option
+from unfooled.attacks.importance import Importance
+from unfooled.core.attempt import Attempt, Scored
+from unfooled.core.program import Program
+from unfooled.resources.stopwords import STOPWORDS
+from unfooled.text import Text
+
+
+@dataclass(frozen=True, kw_only=True)
+class GreedySwap:
+    """Go through the words once, the most important first, and keep the best replacement of each.
+
+    Among options that reach the goal the most similar one ends the search; otherwise the option with the
+    highest score is kept if it beats the present text (`accept="better"`) or at least the original
+    (`accept="better-than-original"`). Equal scores fall to the option that comes first: the nearest word,
+    or with `ties="text"` the text that sorts first.
+    """
+
+    importance: Importance
+    candidates: Candidates
+    constraints: tuple[Constraint, ...]
+    stopwords: str = "textfooler"
+    stopwords_cased: bool = False
+    accept: Literal["better", "better-than-original"] = "better"
+    ties: Literal["nearest", "text"] = "nearest"
+
+    def run(self, a: Attempt, start: Scored) -> Program[Scored]:
+        now = start
+        positions = attackable(start.text, self.stopwords, cased=self.stopwords_cased)
+        for i in (yield from self.importance.rank(a, start, positions)):
+            options = yield from self._options(a, now, i)
+            scored = yield from a.score([option.text for option in options])
+            scored = [one._replace(similarity=o.similarity) for one, o in zip(scored, options, strict=True)]
+            if won := [one for one in scored if one.success]:
+                return most_similar(won)
+            floor = now if self.accept == "better" else start
+            # max() keeps the first of equals, which is the tie rule.
+            if scored and (best := max(scored, key=lambda one: one.score)).score > floor.score:
+                now = best
+        return now
+
+    def _options(self, a: Attempt, now: Scored, index: int) -> Program[list[Option]]:
+        words = yield from self.candidates.propose(a, now.text, index)
+        options = [Option(now.text.replace(index, word), index) for word in words]
+        for constraint in self.constraints:
+            options = yield from constraint.allow(a, now, options)
+        if self.ties == "text":
+            options.sort(key=lambda option: option.text.string)
+        return options
+
+
+def attackable(text: Text, stopwords: str, *, cased: bool = False) -> list[int]:
+    """Positions of the words that are not stop words."""
+    listed = STOPWORDS[stopwords]
+    if cased:
+        return [i for i, word in enumerate(text.words) if word not in listed]
+    return [i for i, word in enumerate(text.words) if word.lower().replace("’", "'") not in listed]
+
+
+def most_similar(won: Sequence[Scored]) -> Scored:
+    """The most similar text; by score where none was measured; the first of equals."""
+    return max(won, key=lambda one: (-1.0 if one.similarity is None else one.similarity, one.score))

@@ -1,0 +1,97 @@
+"""TextFooler: swap important words for synonyms of the same part of speech that keep the meaning.
+
+Jin, Jin, Zhou, Szolovits: *Is BERT Really Robust? A Strong Baseline for Natural Language Attack on Text
+Classification and Entailment*, AAAI 2020, arXiv:1907.11932.
+
+    1. Rank the words by how much p(true class) falls when a word is taken out. Drop stop words.
+    2. For the next word take its 50 nearest counter-fitted neighbours,
+    3. keep those with the same part of speech (noun and verb may replace each other),
+    4. and those whose 15-word window stays similar to the window before the edit.
+    5. If some flip the label, the most similar of them wins; else keep the one with the lowest p(true class).
+
+Versions
+    @textattack  as TextAttack 0.3.11 has it: deletion without the gain term, cosine >= 0.5, angular
+                 similarity >= 0.8408, texts under 15 words unmeasured, only improvements kept, tags from
+                 4 words before and 3 after, stop words matched with their case. Checked text by text in
+                 `make bench`.
+    @paper       the article's text: deletion with the gain term (eq. 2), cosine >= 0.7, similarity
+                 1 - arccos(cos) >= 0.5 (the setting of its tables).
+    @code        the authors' program: the word becomes `<oov>`, cosine >= 0.5, similarity >= 0.7 (0.1 for
+                 texts under 15 words), a swap is kept when it beats the *original* text, not the present one.
+
+Differences from the authors' code
+    - Constraints are checked before the victim is asked, not after. The outcome is the same and the queries
+      are fewer; theirs count every neighbour.
+    - The encoder is whatever `encode:` names, MiniLM by default, not the Universal Sentence Encoder: the
+      thresholds are the published ones, chosen for that encoder.
+    - Casing, spacing and punctuation of the text survive; theirs lower-cases and splits at blanks, so that
+      punctuation marks count as words there.
+    - The part of speech comes from an averaged-perceptron tagger in place of spaCy's.
+    - Any option that flips the label ends the search. TextAttack looks only at the one that lowers p(true
+      class) most, which with three or more classes can pass over a flip.
+    - Where a replacement also stands earlier in the tagged window, TextAttack reads that word's tag; we read
+      the tag of the replaced position.
+"""
+
+from __future__ import annotations
+
+from unfooled.attacks.candidates import Neighbours
+from unfooled.attacks.constraints import SamePartOfSpeech, SentenceSimilarity
+from unfooled.attacks.goals import Untargeted
+from unfooled.attacks.importance import Deletion, Masking
+from unfooled.attacks.search import GreedySwap
+from unfooled.core.recipe import Recipe
+
+_SUMMARY = "swaps important words for synonyms that keep grammar and meaning"
+_PAPER = "Jin et al. 2020, arXiv:1907.11932"
+
+RECIPES: dict[str, Recipe] = {
+    "textattack": Recipe(
+        name="textfooler",
+        version="textattack",
+        summary=_SUMMARY,
+        paper=_PAPER,
+        goal=Untargeted(),
+        search=GreedySwap(
+            importance=Deletion(),
+            candidates=Neighbours(most=50, min_cosine=0.5),
+            constraints=(
+                SamePartOfSpeech(after=3),
+                SentenceSimilarity(threshold=0.840845, scale="angular"),
+            ),
+            stopwords_cased=True,
+            ties="text",
+        ),
+    ),
+    "paper": Recipe(
+        name="textfooler",
+        version="paper",
+        summary=_SUMMARY,
+        paper=_PAPER,
+        goal=Untargeted(),
+        search=GreedySwap(
+            importance=Deletion(flip_gain=True),
+            candidates=Neighbours(most=50, min_cosine=0.7),
+            constraints=(
+                SamePartOfSpeech(),
+                SentenceSimilarity(threshold=0.5, scale="arccos", short_threshold=0.1),
+            ),
+        ),
+    ),
+    "code": Recipe(
+        name="textfooler",
+        version="code",
+        summary=_SUMMARY,
+        paper=_PAPER,
+        goal=Untargeted(),
+        search=GreedySwap(
+            importance=Masking(token="<oov>", flip_gain=True),
+            candidates=Neighbours(most=50, min_cosine=0.5),
+            constraints=(
+                SamePartOfSpeech(),
+                SentenceSimilarity(threshold=0.7, scale="arccos", short_threshold=0.1),
+            ),
+            accept="better-than-original",
+        ),
+    ),
+}

@@ -1,0 +1,157 @@
+"""One example under attack: its budget, its random numbers and the best text so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unfooled.core.program import Program, ask
+from unfooled.core.result import Outcome, Result
+from unfooled.errors import BudgetExhaustedError
+from unfooled.text import Text
+
+Row = NDArray[np.float64]
+
+
+class Scored(NamedTuple):
+    """A text and what the victim says of it. A higher `score` is better for the attacker."""
+
+    text: Text
+    probs: Row
+    score: float
+    success: bool
+    similarity: float | None = None
+
+
+class Goal(Protocol):
+    """Turns probabilities into a score to raise, and says when the attack has won."""
+
+    def judge(self, probs: NDArray[np.float64], label: int, /) -> tuple[list[float], list[bool]]: ...
+
+
+class Attempt:
+    """What a search may use of the example it works on. The search itself keeps no other state."""
+
+    def __init__(
+        self, text: Text, label: int, goal: Goal, *, key: int, seed: int, budget: int | None = None
+    ) -> None:
+        self.original = text
+        self.label = label
+        self.goal = goal
+        self.key = key
+        self.budget = budget
+        self.asked = 0
+        self.best: Scored | None = None
+        self.rng = np.random.default_rng([seed, key])
+        self._charged: set[object] = set()
+        self._known: dict[object, Row] = {}
+
+    @property
+    def queries(self) -> int:
+        """Distinct texts paid for."""
+        return len(self._charged)
+
+    def score(self, texts: Sequence[Text], *, probe: bool = False) -> Program[list[Scored]]:
+        """What the victim says of each text. Each distinct text is paid for once, when it is asked.
+
+        A probe (a text with a word deleted or masked) is paid for but never becomes a result. When the
+        budget cannot pay for all, the affordable ones are scored first; then the search is ended.
+        """
+        if not texts:
+            return []
+        self.asked += len(texts)
+        values = [text.value for text in texts]
+        wanted = [value for value in dict.fromkeys(values) if value not in self._known]
+        unpaid = [value for value in wanted if value not in self._charged]
+        room = len(unpaid) if self.budget is None else max(0, self.budget - len(self._charged))
+        refused = set(unpaid[room:])
+        self._charged.update(unpaid[:room])
+        affordable = [value for value in wanted if value not in refused] if refused else wanted
+        answers = yield from ask("victim", affordable)
+        self._known.update(zip(affordable, answers, strict=True))
+        if refused:
+            texts = [text for text, value in zip(texts, values, strict=True) if value not in refused]
+            values = [value for value in values if value not in refused]
+        scored = self._judge(texts, [self._known[value] for value in values]) if texts else []
+        if not probe:
+            for one in scored:
+                if self.best is None or (one.success, one.score) > (self.best.success, self.best.score):
+                    self.best = one
+        if refused:
+            raise BudgetExhaustedError(f"the budget of {self.budget} queries is spent")
+        return scored
+
+    def _judge(self, texts: Sequence[Text], rows: list[Row]) -> list[Scored]:
+        scores, successes = self.goal.judge(np.array(rows), self.label)
+        return list(map(Scored, texts, rows, scores, successes))
+
+
+class Search(Protocol):
+    """Looks for a text that reaches the goal, starting from the scored original."""
+
+    def run(self, a: Attempt, start: Scored, /) -> Program[Scored]: ...
+
+
+def attempt(
+    text: Text,
+    label: int,
+    goal: Goal,
+    search: Search,
+    *,
+    key: int,
+    seed: int,
+    budget: int | None = None,
+    max_words: int | None = None,
+) -> Program[Result]:
+    """The whole life of one example, from the first query to its `Result`. Never raises an `Exception`."""
+    a = Attempt(text, label, goal, key=key, seed=seed, budget=budget)
+    start: Scored | None = None
+    final: Scored | None = None
+    outcome: Outcome = "failure"
+    note = ""
+    try:
+        if max_words is not None and len(text.words) > max_words:
+            raise ValueError(
+                f"{len(text.words):,} words are more than the limit of {max_words:,} (--max-words)"
+            )
+        (start,) = yield from a.score([text])
+        if int(start.probs.argmax()) != label:
+            outcome, note = "skipped", "the victim was wrong before the attack"
+        elif start.success:
+            outcome, note = "skipped", "the goal is reached without any edit"
+        elif not text.words:
+            note = "there are no words to edit"
+        else:
+            final = yield from search.run(a, start)
+    except BudgetExhaustedError as spent:
+        final, note = a.best, str(spent)
+    except Exception as error:
+        outcome, final, note = "error", None, _reason(error)
+    if final is not None and final.success:
+        outcome = "success"
+    end = final or start
+    return Result(
+        key=key,
+        outcome=outcome,
+        label=label,
+        fields=text.fields,
+        field=text.field,
+        perturbed=end.text.string if end else text.string,
+        probs=tuple(start.probs.tolist()) if start else (),
+        perturbed_probs=tuple(end.probs.tolist()) if end else (),
+        edits=tuple(end.text.edits()) if end else (),
+        words=len(text.words),
+        queries=a.queries,
+        asked=a.asked,
+        similarity=end.similarity if end else None,
+        note=note,
+    )
+
+
+def _reason(error: Exception) -> str:
+    text = str(error).strip()
+    known = text and type(error).__module__.startswith("unfooled")
+    return text if known or isinstance(error, ValueError) else f"{type(error).__name__}: {text}"

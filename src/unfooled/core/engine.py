@@ -1,0 +1,196 @@
+"""The engine: keeps a window of programs alive and answers what they all ask in shared batches.
+
+Rules (each has a test in `tests/test_engine.py`): a result is the same for every window, batch size and
+order; equal questions are computed once; a failing call is halved until the bad item is alone and only its
+owner gets the exception; an oracle that fails on everything stops the run instead of failing every example.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+from unfooled.core.oracle import AsyncOracle, Oracle
+from unfooled.core.program import Program
+from unfooled.core.scheduler import Finished, Scheduler, Traffic
+from unfooled.errors import OracleError, UnfooledError, UserError, VictimError
+
+R = TypeVar("R")
+
+# So many bad items in a row, with no good one between them, mean that the oracle itself is down.
+HOPELESS = 20
+
+
+class Engine(Generic[R]):
+    """Runs programs against oracles.
+
+    `oracles` are drained in the order given: cheap ones first and the victim last, so that its batches hold
+    the questions of every live program. `window` is how many programs are alive at once.
+    """
+
+    def __init__(
+        self, oracles: Mapping[str, Oracle | AsyncOracle], *, window: int = 256, cache_size: int = 100_000
+    ) -> None:
+        self.oracles = dict(oracles)
+        self.window = window
+        uncached = frozenset(name for name, one in oracles.items() if not getattr(one, "cacheable", True))
+        self._scheduler: Scheduler[R] = Scheduler(cache_size=cache_size, uncached=uncached)
+        self._failures_in_a_row = 0
+
+    @property
+    def traffic(self) -> dict[str, Traffic]:
+        return self._scheduler.traffic
+
+    def run(self, jobs: Iterable[tuple[Hashable, Program[R]]]) -> Iterator[Finished[R]]:
+        """Yield each program's end as it comes. `jobs` is read only as fast as the window empties."""
+        if any(isinstance(oracle, AsyncOracle) for oracle in self.oracles.values()):
+            return self._run_async(jobs)
+        return self._run(jobs)
+
+    # -- one call at a time ------------------------------------------------------------------------
+
+    def _run(self, jobs: Iterable[tuple[Hashable, Program[R]]]) -> Iterator[Finished[R]]:
+        scheduler, source = self._scheduler, iter(jobs)
+        try:
+            while self._fill(source):
+                while scheduler.finished:
+                    yield scheduler.finished.popleft()
+                for name, oracle in self.oracles.items():
+                    if scheduler.pending(name):
+                        self._drain(name, oracle)  # type: ignore[arg-type]
+                        break
+                else:
+                    self._check_names()
+        except BaseException:
+            # What was finished before the failure is handed over first: nothing computed is lost.
+            while scheduler.finished:
+                yield scheduler.finished.popleft()
+            raise
+        finally:
+            scheduler.close()
+
+    def _drain(self, name: str, oracle: Oracle) -> None:
+        """Answer all that is pending for one oracle, texts of similar length together."""
+        items = sorted(self._scheduler.take(name), key=_length)
+        for start in range(0, len(items), oracle.batch_size):
+            self._answer(name, oracle, items[start : start + oracle.batch_size])
+
+    def _answer(self, name: str, oracle: Oracle, items: list[Hashable]) -> None:
+        began = time.perf_counter()
+        try:
+            answers = _checked(name, items, oracle(items))
+        except Exception as error:
+            self._count(name, began, 0)
+            for part in self._after_failure(name, items, error):
+                self._answer(name, oracle, part)
+        else:
+            self._count(name, began, len(items))
+            self._failures_in_a_row = 0
+            self._scheduler.answer(name, items, answers)
+
+    # -- several calls under way -------------------------------------------------------------------
+
+    def _run_async(self, jobs: Iterable[tuple[Hashable, Program[R]]]) -> Iterator[Finished[R]]:
+        source = iter(jobs)
+        tasks: dict[asyncio.Task[Any], tuple[str, list[Hashable], float]] = {}
+        with asyncio.Runner() as runner:
+            try:
+                while self._fill(source):
+                    while self._scheduler.finished:
+                        yield self._scheduler.finished.popleft()
+                    if self._scheduler.live:
+                        runner.run(self._turn(tasks))
+            except BaseException:
+                while self._scheduler.finished:
+                    yield self._scheduler.finished.popleft()
+                raise
+            finally:
+                for task in tasks:
+                    task.cancel()
+                self._scheduler.close()
+                for oracle in self.oracles.values():
+                    if hasattr(oracle, "aclose"):
+                        runner.run(oracle.aclose())
+
+    async def _turn(self, tasks: dict[asyncio.Task[Any], tuple[str, list[Hashable], float]]) -> None:
+        """Send what may be sent, wait for the first answer, hand it over."""
+        for name, oracle in self.oracles.items():
+            under_way = sum(1 for sent in tasks.values() if sent[0] == name)
+            most = oracle.concurrency if isinstance(oracle, AsyncOracle) else 1
+            while under_way < most and (items := self._scheduler.take(name, oracle.batch_size)):
+                tasks[asyncio.create_task(_call(oracle, items))] = (name, items, time.perf_counter())
+                under_way += 1
+        if not tasks:
+            self._check_names()
+            return
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            name, items, began = tasks.pop(task)
+            try:
+                answers = _checked(name, items, task.result())
+            except Exception as error:
+                self._count(name, began, 0)
+                for part in self._after_failure(name, items, error):
+                    again = asyncio.create_task(_call(self.oracles[name], part))
+                    tasks[again] = (name, part, time.perf_counter())
+            else:
+                self._count(name, began, len(items))
+                self._failures_in_a_row = 0
+                self._scheduler.answer(name, items, answers)
+
+    # -- shared ------------------------------------------------------------------------------------
+
+    def _fill(self, source: Iterator[tuple[Hashable, Program[R]]]) -> bool:
+        """Top up the window. False when nothing is left to do or to hand out."""
+        room = self.window - self._scheduler.live
+        for key, program in islice(source, max(0, room)):
+            self._scheduler.start(key, program)
+        return bool(self._scheduler.live or self._scheduler.finished)
+
+    def _after_failure(self, name: str, items: list[Hashable], error: Exception) -> list[list[Hashable]]:
+        """Halves to ask again, or nothing when the bad item is alone and its owner has been told."""
+        if isinstance(error, UserError) and not isinstance(error, VictimError):
+            raise error
+        if len(items) > 1:
+            middle = len(items) // 2
+            return [items[:middle], items[middle:]]
+        self._failures_in_a_row += 1
+        if self._failures_in_a_row >= HOPELESS:
+            raise VictimError(
+                f"{name} failed on {HOPELESS} inputs in a row, the last time with: {error}",
+                "finished examples are saved; mend the cause and repeat the command to go on",
+            ) from error
+        failure = OracleError(f"{name}: {type(error).__name__}: {error}")
+        failure.__cause__ = error
+        self._scheduler.fail(name, items[0], failure)
+        return []
+
+    def _count(self, name: str, began: float, computed: int) -> None:
+        traffic = self._scheduler.traffic[name]
+        traffic.calls += 1
+        traffic.computed += computed
+        traffic.seconds += time.perf_counter() - began
+
+    def _check_names(self) -> None:
+        for name in self._scheduler.traffic:
+            if name not in self.oracles:
+                raise UnfooledError(f"a program asked the oracle {name!r}; there are {sorted(self.oracles)}")
+
+
+def _length(item: Hashable) -> int:
+    return len(item) if isinstance(item, str) else 0
+
+
+def _checked(name: str, items: Sequence[Hashable], answers: Sequence[Any]) -> Sequence[Any]:
+    if len(answers) != len(items):
+        raise OracleError(f"{name} gave {len(answers)} answers to {len(items)} questions")
+    return answers
+
+
+async def _call(oracle: Oracle | AsyncOracle, items: list[Hashable]) -> Sequence[Any]:
+    if isinstance(oracle, AsyncOracle):
+        return await oracle.answer(items)
+    return await asyncio.to_thread(oracle, items)

@@ -1,0 +1,177 @@
+"""Live programs and their open questions. Pure bookkeeping: drivers do the asking (see `engine.py`)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from unfooled.core.program import Ask, Program
+
+R = TypeVar("R")
+_ABSENT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Finished(Generic[R]):
+    """A program that ended: with a value, or with the exception that ended it."""
+
+    key: Hashable
+    value: R | None
+    error: BaseException | None = None
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Questions to one oracle: how many were asked, and how many had to be computed."""
+
+    asked: int = 0
+    computed: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+
+
+class _Live(Generic[R]):
+    __slots__ = ("answers", "dead", "key", "missing", "program")
+
+    def __init__(self, key: Hashable, program: Program[R]) -> None:
+        self.key = key
+        self.program = program
+        self.answers: list[list[Any]] = []
+        self.missing = 0
+        self.dead = False
+
+
+@dataclass(slots=True)
+class _Waiter(Generic[R]):
+    live: _Live[R]
+    ask: int
+    item: int
+
+
+@dataclass(slots=True)
+class Scheduler(Generic[R]):
+    """Steps programs as far as their answers allow.
+
+    Equal questions of different programs are pending once. Answers are kept in a bounded cache, so nothing
+    is computed twice within a run of ordinary size and memory stays flat in one of any size.
+    """
+
+    cache_size: int
+    uncached: frozenset[str] = frozenset()
+    finished: deque[Finished[R]] = field(default_factory=deque)
+    traffic: dict[str, Traffic] = field(default_factory=dict)
+    live: int = 0
+    _pending: dict[str, dict[Hashable, list[_Waiter[R]]]] = field(default_factory=dict)
+    _flying: dict[str, dict[Hashable, list[_Waiter[R]]]] = field(default_factory=dict)
+    _cache: dict[str, dict[Hashable, Any]] = field(default_factory=dict)
+
+    def start(self, key: Hashable, program: Program[R]) -> None:
+        self.live += 1
+        self._step(_Live(key, program), None, None)
+
+    def pending(self, oracle: str) -> int:
+        return len(self._pending.get(oracle, ()))
+
+    def take(self, oracle: str, most: int | None = None) -> list[Hashable]:
+        """Hand out open questions; each must come back through `answer` or `fail`."""
+        waiting = self._pending.get(oracle, {})
+        flying = self._flying.setdefault(oracle, {})
+        taken: list[Hashable] = []
+        for item in list(waiting):
+            if most is not None and len(taken) >= most:
+                break
+            waiters = waiting.pop(item)
+            if all(waiter.live.dead for waiter in waiters):
+                continue
+            flying[item] = waiters
+            taken.append(item)
+        return taken
+
+    def answer(self, oracle: str, items: Sequence[Hashable], answers: Sequence[Any]) -> None:
+        cache = self._cache.setdefault(oracle, {})
+        keep = oracle not in self.uncached
+        flying = self._flying[oracle]
+        ready: list[_Live[R]] = []
+        for item, answer in zip(items, answers, strict=True):
+            if keep:
+                cache[item] = answer
+            for waiter in flying.pop(item):
+                live = waiter.live
+                live.answers[waiter.ask][waiter.item] = answer
+                live.missing -= 1
+                if not live.missing and not live.dead:
+                    ready.append(live)
+        while len(cache) > self.cache_size:
+            del cache[next(iter(cache))]
+        for live in ready:
+            self._step(live, live.answers, None)
+
+    def fail(self, oracle: str, item: Hashable, error: BaseException) -> None:
+        """The item cannot be answered: its owners, and nobody else, get the exception."""
+        for waiter in self._flying[oracle].pop(item):
+            if not waiter.live.dead:
+                self._step(waiter.live, None, error)
+
+    def close(self) -> None:
+        """End every live program; its `finally` blocks run."""
+        for table in (self._pending, self._flying):
+            for waiting in table.values():
+                for waiters in waiting.values():
+                    for waiter in waiters:
+                        waiter.live.program.close()
+
+    def _step(self, live: _Live[R], answers: list[list[Any]] | None, error: BaseException | None) -> None:
+        """Resume one program, and again for as long as the cache answers everything it asks."""
+        while True:
+            try:
+                if error is not None:
+                    # Questions of the failed round may still be on their way; a fresh record ignores them.
+                    live.dead = True
+                    live = _Live(live.key, live.program)
+                    asks = live.program.throw(error)
+                    error = None
+                elif answers is None:
+                    asks = next(live.program)
+                else:
+                    asks = live.program.send(answers)
+            except StopIteration as stop:
+                self._finish(Finished(live.key, stop.value))
+                return
+            except Exception as raised:
+                self._finish(Finished(live.key, None, raised))
+                return
+            self._post(live, asks)
+            if live.missing:
+                return
+            answers = live.answers
+
+    def _finish(self, finished: Finished[R]) -> None:
+        self.live -= 1
+        self.finished.append(finished)
+
+    def _post(self, live: _Live[R], asks: Iterable[Ask]) -> None:
+        live.answers = []
+        missing = 0
+        for number, (oracle, items) in enumerate(asks):
+            known = self._cache.get(oracle, {})
+            waiting = self._pending.setdefault(oracle, {})
+            flying = self._flying.setdefault(oracle, {})
+            traffic = self.traffic.setdefault(oracle, Traffic())
+            traffic.asked += len(items)
+            answers: list[Any] = []
+            for place, item in enumerate(items):
+                answer = known.get(item, _ABSENT)
+                if answer is _ABSENT:
+                    waiter = _Waiter(live, number, place)
+                    if item in flying:
+                        flying[item].append(waiter)
+                    elif item in waiting:
+                        waiting[item].append(waiter)
+                    else:
+                        waiting[item] = [waiter]
+                    missing += 1
+                answers.append(answer)
+            live.answers.append(answers)
+        live.missing = missing

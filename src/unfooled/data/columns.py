@@ -1,0 +1,121 @@
+"""Which columns hold the text and which the label, guessed where the user does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unfooled.data.readers import Row
+from unfooled.errors import DataError
+
+PAIRS = (
+    ("premise", "hypothesis"),
+    ("sentence1", "sentence2"),
+    ("sentence_1", "sentence_2"),
+    ("sentence_a", "sentence_b"),
+    ("question1", "question2"),
+    ("text_a", "text_b"),
+    ("text1", "text2"),
+    ("query", "passage"),
+    ("question", "passage"),
+    ("question", "sentence"),
+)
+TEXTS = (
+    "text", "sentence", "review", "review_text", "reviewtext", "review_body", "content", "comment",
+    "comment_text", "message", "tweet", "tweet_text", "full_text", "body", "document", "article",
+    "description", "phrase", "utterance", "post", "sms", "email", "question", "query", "title", "headline",
+    "input", "inputs", "prompt", "string", "x",
+)  # fmt: skip
+LABELS = (
+    "label", "gold_label", "labels", "class", "category", "sentiment", "target", "polarity", "class_label",
+    "label_name", "label_text", "label_id", "class_id", "class_index", "airline_sentiment", "topic", "intent",
+    "emotion", "stars", "rating", "score", "is_duplicate", "spam", "toxic", "toxicity", "output",
+    "answer", "y",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    texts: tuple[str, ...]
+    label: str
+
+
+def choose_columns(
+    columns: Sequence[str],
+    first_rows: Sequence[Row],
+    *,
+    where: str,
+    text: str | Sequence[str] | None = None,
+    label: str | None = None,
+) -> Columns:
+    """What the user named, completed by guesses; `first_rows` decides between two unknown columns."""
+    wanted = [text] if isinstance(text, str) else list(text or ())
+    texts = tuple(_given(columns, name, where, "--text-column") for name in wanted)
+    if len(set(texts)) < len(texts):
+        raise DataError(f"{where}: a text column is named twice", "name each column once in --text-column")
+    found = _given(columns, label, where, "--label-column") if label is not None else None
+    if found is not None and found in texts:
+        raise DataError(
+            f"{where}: column {found!r} cannot be both text and label",
+            f"the columns are {_shown(columns)}; choose with --text-column and --label-column",
+        )
+    found = found or _first(columns, LABELS, texts)
+    texts = texts or _guess_texts(columns, found)
+    if len(columns) == 2 and len(texts) < 2:
+        first, second = columns
+        if found is None:
+            taken = texts[0] if texts else _text_of_two(columns, first_rows)
+            found = second if taken == first else first
+        texts = texts or (second if found == first else first,)
+    if not texts:
+        raise _missing(where, "text", columns, "--text-column")
+    if found is None:
+        raise _missing(where, "label", columns, "--label-column")
+    return Columns(texts, found)
+
+
+def _given(columns: Sequence[str], name: str, where: str, option: str) -> str:
+    if name in columns:
+        return name
+    alike = [column for column in columns if column.casefold() == name.strip().casefold()]
+    if len(alike) == 1:
+        return alike[0]
+    raise DataError(
+        f"{where}: there is no column {name!r}; the columns are {_shown(columns)}",
+        f"name one of them with {option}",
+    )
+
+
+def _first(columns: Sequence[str], known: Sequence[str], taken: Sequence[str]) -> str | None:
+    spelled = {column.strip().casefold(): column for column in reversed(columns) if column not in taken}
+    return next((spelled[name] for name in known if name in spelled), None)
+
+
+def _guess_texts(columns: Sequence[str], label: str | None) -> tuple[str, ...]:
+    taken = () if label is None else (label,)
+    for pair in PAIRS:
+        both = tuple(_first(columns, (name,), taken) for name in pair)
+        if both[0] is not None and both[1] is not None:
+            return (both[0], both[1])
+    one = _first(columns, TEXTS, taken)
+    return () if one is None else (one,)
+
+
+def _text_of_two(columns: Sequence[str], first_rows: Sequence[Row]) -> str:
+    """The one of two columns with more distinct values; the longer one where that is a draw."""
+    contents = {
+        name: [str(row.values[name]) for row in first_rows if row.values and row.values.get(name) is not None]
+        for name in columns
+    }
+    return max(columns, key=lambda name: (len(set(contents[name])), sum(map(len, contents[name]))))
+
+
+def _missing(where: str, what: str, columns: Sequence[str], option: str) -> DataError:
+    return DataError(
+        f"{where}: cannot tell which column holds the {what}; the columns are {_shown(columns)}",
+        f"name it with {option}",
+    )
+
+
+def _shown(columns: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in columns[:40]) + (", …" if len(columns) > 40 else "")

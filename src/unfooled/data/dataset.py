@@ -1,0 +1,258 @@
+"""A labelled data set that is read row by row, as often as needed, and never held in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from unfooled.data.columns import Columns, choose_columns
+from unfooled.data.examples import Example
+from unfooled.data.labels import MOST_LABELS, Coding, code_labels, label_value, match_labels
+from unfooled.data.readers import Memory, Row, Source
+from unfooled.errors import DataError
+
+_PEEK = 200
+_LABEL = "label"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which rows: those from `offset` on, at most `limit`, and of these a random `sample`."""
+
+    offset: int = 0
+    limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Yields one `Example` per row; a row that cannot be used is an example with a `problem`."""
+
+    name: str
+    labels: tuple[str, ...]
+    fields: tuple[str, ...]
+    edit: str  # the field that may be edited
+    bad_rows: int = field(repr=False)  # of the whole file
+    _source: Source = field(repr=False)
+    _columns: Columns = field(repr=False)
+    _coding: Coding = field(repr=False)
+    _selection: Selection = field(repr=False)
+    _rows: int = field(repr=False)  # of the whole file
+    _declared: bool = field(repr=False)  # the source itself names its classes
+
+    @classmethod
+    def from_pairs(
+        cls,
+        pairs: Iterable[tuple[str | Mapping[str, str], int | str]],
+        *,
+        labels: Sequence[str] | None = None,
+        edit: str | None = None,
+        name: str = "pairs",
+    ) -> Dataset:
+        """Texts (or named fields) and labels that are in memory already."""
+        items = [
+            {**(content if isinstance(content, Mapping) else {"text": content}), _LABEL: label}
+            for content, label in pairs
+        ]
+        texts = tuple(column for column in items[0] if column != _LABEL) if items else ()
+        return build(Memory(tuple(items), name), text=texts or None, label=_LABEL, edit=edit, labels=labels)
+
+    def __len__(self) -> int:
+        return self._sampled.size if self._sampled is not None else self._window
+
+    def __iter__(self) -> Iterator[Example]:
+        start = self._selection.offset
+        stop = start + self._window
+        wanted = None if self._sampled is None else iter(self._sampled.tolist())
+        following = start if wanted is None else next(wanted, stop)
+        rows = self._source.rows((*self._columns.texts, self._columns.label))
+        for key, row in islice(enumerate(rows), start, stop):
+            if key != following:
+                continue
+            yield self._example(key, row)
+            following = key + 1 if wanted is None else next(wanted, stop)
+            if following >= stop:
+                return
+
+    def fingerprint(self) -> str:
+        """Changes with the data, the columns, the labels and the choice of rows; not with the file's name."""
+        return self._fingerprint
+
+    def aligned(self, victim_labels: Sequence[str], label_map: Mapping[str, str] | None = None) -> Dataset:
+        """The same rows, with labels in the victim's order."""
+        # Classes that no row has need no partner: a file may lack one that the victim knows.
+        used = [label for i, label in enumerate(self.labels) if i in self._coding.codes.values()]
+        whole = self.labels if self._coding.ordered and len(self.labels) == len(victim_labels) else used
+        partner = match_labels(
+            whole, victim_labels, label_map=label_map, ordered=self._coding.ordered and whole is self.labels
+        )
+        codes = {value: partner[self.labels[code]] for value, code in self._coding.codes.items()}
+        names = tuple(victim_labels)
+        return replace(self, labels=names, _coding=Coding(names, codes, True))
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    @property
+    def _window(self) -> int:
+        left = max(0, self._rows - self._selection.offset)
+        return left if self._selection.limit is None else min(left, self._selection.limit)
+
+    @cached_property
+    def _sampled(self) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+        chosen = self._selection
+        if chosen.sample is None or chosen.sample >= self._window:
+            return None
+        drawn = np.random.default_rng(chosen.seed).choice(self._window, chosen.sample, replace=False)
+        return np.sort(drawn).astype(np.int64) + chosen.offset
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        self._source.digest(digest)
+        chosen = self._selection
+        settings = [
+            self.fields, self.edit, self._columns.label, self.labels, sorted(self._coding.codes.items()),
+            chosen.offset, chosen.limit, chosen.sample, chosen.seed if chosen.sample is not None else None,
+        ]  # fmt: skip
+        digest.update(json.dumps(settings).encode())
+        return digest.hexdigest()
+
+    def _example(self, key: int, row: Row) -> Example:
+        content, value, problem = read_row(row, self._columns, self._declared)
+        code = self._coding.codes.get(value, -1)
+        if not problem and code < 0:
+            problem = f"row {row.number}: label {value!r} was not in the file when it was first read"
+        return Example(key, content, code, self.edit, problem)
+
+
+def build(
+    source: Source,
+    *,
+    text: str | Sequence[str] | None = None,
+    label: str | None = None,
+    edit: str | None = None,
+    labels: Sequence[str] | None = None,
+    selection: Selection | None = None,
+) -> Dataset:
+    """Choose the columns, read the source once from end to end, and check everything that can be checked."""
+    chosen = selection or Selection()
+    _check(chosen)
+    names = source.columns()
+    if not names:
+        raise _unreadable(source)
+    peek = list(islice(source.rows(), _PEEK))
+    columns = choose_columns(names, peek, where=source.name, text=text, label=label)
+    if edit is not None and edit not in columns.texts:
+        raise DataError(
+            f"{source.name}: there is no text field {edit!r} to edit",
+            f"choose from {', '.join(columns.texts)}",
+        )
+    classes = source.class_names(columns.label)
+    rows, bad, values = _scan(source, columns, bool(classes))
+    if chosen.offset >= rows:
+        raise DataError(f"{source.name}: offset {chosen.offset} is past the last of {rows} rows")
+    coding = code_labels(values, labels or classes or None)
+    return Dataset(
+        name=source.name,
+        labels=coding.labels,
+        fields=columns.texts,
+        edit=edit or columns.texts[-1],
+        bad_rows=bad,
+        _source=source,
+        _columns=columns,
+        _coding=coding,
+        _selection=chosen,
+        _rows=rows,
+        _declared=bool(classes),
+    )
+
+
+def read_row(row: Row, columns: Columns, declared: bool) -> tuple[tuple[tuple[str, str], ...], str, str]:
+    """Content, label value and problem of a row. `declared`: the source names its classes, so -1 is none."""
+    values = row.values
+    if values is None:
+        return tuple((name, "") for name in columns.texts), "", f"row {row.number}: {row.problem}"
+    problem = ""
+    content: list[tuple[str, str]] = []
+    for name in columns.texts:
+        try:
+            content.append((name, _text(values.get(name))))
+        except ValueError as error:
+            content.append((name, ""))
+            problem = problem or f"row {row.number}: {error} (column {name!r})"
+    try:
+        value = label_value(values.get(columns.label))
+    except ValueError as error:
+        return tuple(content), "", problem or f"row {row.number}: {error} (column {columns.label!r})"
+    # The publishers of SNLI mark rows without agreement by a dash, those of other sets by -1.
+    unsettled = (declared and value == "-1") or (value == "-" and columns.label.casefold() == "gold_label")
+    if not value or unsettled:
+        return tuple(content), "", problem or f"row {row.number}: no label (column {columns.label!r})"
+    return tuple(content), value, problem
+
+
+def _text(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        raise ValueError("no text")
+    if isinstance(value, list | dict | tuple | set | bytes):
+        raise ValueError(f"a {type(value).__name__} where a text is expected")
+    text = str(value)
+    if not text.strip():
+        raise ValueError("no text")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("the text holds half of a surrogate pair") from error
+    return text
+
+
+def _scan(source: Source, columns: Columns, declared: bool) -> tuple[int, int, dict[str, None]]:
+    """Rows, unusable rows and distinct label values of the whole source, in one pass."""
+    rows = bad = 0
+    values: dict[str, None] = {}
+    first = ""
+    for row in source.rows((*columns.texts, columns.label)):
+        rows += 1
+        _, value, problem = read_row(row, columns, declared)
+        if problem:
+            bad += 1
+            first = first or problem
+        if value and value not in values:
+            values[value] = None
+            if len(values) > MOST_LABELS:
+                raise DataError(
+                    f"{source.name}: column {columns.label!r} has more than {MOST_LABELS} different values: "
+                    "this looks like a text or id column",
+                    "name the right one with --label-column",
+                )
+    if rows == 0:
+        raise DataError(f"{source.name}: there are no rows", "check the file's path and content")
+    if bad == rows:
+        raise DataError(f"{source.name}: none of the {rows} rows can be used; {first}")
+    return rows, bad, values
+
+
+def _unreadable(source: Source) -> DataError:
+    row = next(iter(source.rows()), None)
+    if row is None:
+        return DataError(f"{source.name}: the file is empty", "check the file's path and content")
+    return DataError(f"{source.name}: no row can be read; row {row.number}: {row.problem}")
+
+
+def _check(chosen: Selection) -> None:
+    for name, value, least in (
+        ("offset", chosen.offset, 0),
+        ("limit", chosen.limit, 1),
+        ("sample", chosen.sample, 1),
+    ):
+        if value is not None and value < least:
+            raise DataError(f"{name} is {value}", f"give a number of at least {least}")

@@ -1,0 +1,126 @@
+"""From what the user typed to a `Dataset`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from unfooled.data.dataset import Dataset, Selection, build
+from unfooled.data.huggingface import HubName, SavedFolder, is_saved_folder
+from unfooled.data.readers import Delimited, JsonLines, Parquet, Source
+from unfooled.errors import DataError
+
+VARIABLE = "UNFOOLED_DATA"
+FORMATS = ".csv, .tsv, .jsonl (each also .gz), .parquet, a folder of the datasets library, hf:org/name"
+
+__all__ = ["Dataset", "load_data", "named_sets"]
+
+
+def load_data(
+    source: str | Path,
+    *,
+    text: str | Sequence[str] | None = None,
+    label: str | None = None,
+    edit: str | None = None,
+    labels: Sequence[str] | None = None,
+    split: str = "test",
+    limit: int | None = None,
+    offset: int = 0,
+    sample: int | None = None,
+    seed: int = 0,
+    encoding: str = "utf-8-sig",
+) -> Dataset:
+    """Open a file, a folder, a hub name (`hf:org/name`, `hf:org/name:config`) or a named set.
+
+    Columns are guessed unless `text` (one name, or two of a pair) and `label` say otherwise. `edit` names
+    the field of a pair that may be changed, the last one by default. `labels` names the classes in the
+    data's order. Of the rows from `offset` on, the first `limit` are taken, and of these a random `sample`.
+    """
+    return build(
+        _open(source, split, encoding),
+        text=text,
+        label=label,
+        edit=edit,
+        labels=labels,
+        selection=Selection(offset=offset, limit=limit, sample=sample, seed=seed),
+    )
+
+
+def named_sets() -> list[str]:
+    """Names that `load_data` knows beside files: folders of $UNFOOLED_DATA that hold splits."""
+    root = os.environ.get(VARIABLE, "")
+    if not root or not Path(root).is_dir():
+        return []
+    return sorted(folder.name for folder in Path(root).iterdir() if _splits(folder))
+
+
+def _open(source: str | Path, split: str, encoding: str) -> Source:
+    if isinstance(source, str) and source.startswith("hf:"):
+        repository, _, configuration = source.removeprefix("hf:").partition(":")
+        if not repository:
+            raise DataError("hf: needs the name of a data set", "for example hf:stanfordnlp/sst2")
+        return HubName(repository, configuration, split)
+    path = Path(source).expanduser()
+    if isinstance(source, str) and path.name == source and source in named_sets():
+        return _named(Path(os.environ[VARIABLE]) / source, split, encoding)
+    if path.is_dir():
+        if is_saved_folder(path):
+            return SavedFolder(path, split)
+        if _splits(path):
+            return _named(path, split, encoding)
+        raise DataError(f"{path}: this folder holds no data set", f"known formats: {FORMATS}")
+    if path.is_file():
+        return _file(path, encoding)
+    if path.exists():
+        raise DataError(f"{path}: this is not a regular file", "save the data to a file first")
+    if path.name == str(source) and not path.suffix:
+        raise _unknown(str(source))
+    raise DataError(f"{path}: no such file", f"known formats: {FORMATS}")
+
+
+def _file(path: Path, encoding: str) -> Source:
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith((".csv", ".tsv", ".tab")):
+        return Delimited(path, encoding)
+    if name.endswith((".jsonl", ".ndjson", ".json")):
+        return JsonLines(path, encoding)
+    if path.name.lower().endswith((".parquet", ".pq")):
+        return Parquet(path)
+    raise DataError(f"{path}: this format is not known", f"known formats: {FORMATS}")
+
+
+def _splits(folder: Path) -> list[str]:
+    if not (folder / "labels.json").is_file():
+        return []
+    return sorted(file.name.removesuffix(".jsonl.gz") for file in folder.glob("*.jsonl.gz"))
+
+
+def _named(folder: Path, split: str, encoding: str) -> Source:
+    splits = _splits(folder)
+    if split not in splits:
+        raise DataError(
+            f"{folder.name}: there is no split {split!r}", f"choose --split from {', '.join(splits)}"
+        )
+    try:
+        classes = json.loads((folder / "labels.json").read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"{folder / 'labels.json'}: broken JSON ({error})") from error
+    if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
+        raise DataError(f"{folder / 'labels.json'}: a list of the classes' names in order is expected")
+    return JsonLines(folder / f"{split}.jsonl.gz", encoding, tuple(classes), title=folder.name)
+
+
+def _unknown(name: str) -> DataError:
+    known = named_sets()
+    if known:
+        return DataError(f"there is no file and no named set {name!r}", f"named sets: {', '.join(known)}")
+    root = os.environ.get(VARIABLE)
+    state = (
+        f"${VARIABLE} is not set" if not root else f"${VARIABLE} points to {root}, which holds no data sets"
+    )
+    return DataError(
+        f"there is no file {name!r}, and {state}",
+        f"give a file ({FORMATS}), or set {VARIABLE} to a folder of named sets",
+    )

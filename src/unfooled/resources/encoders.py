@@ -1,0 +1,109 @@
+"""Sentence encoders: a text becomes a vector of length one."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unfooled.batching import Meter, same_length
+from unfooled.errors import MissingExtraError, ResourceError
+from unfooled.resources import store
+
+Vector = npt.NDArray[np.float32]
+
+DEFAULT = "minilm"
+MAX_TOKENS = 2048  # per forward pass, measured fastest on one core
+# Below a handful of rows a matrix product takes another path and other last digits: repeat short texts.
+MIN_ROWS = 32
+
+
+class Encoder:
+    """Any sentence-transformers model, run on groups of texts of equal length: nothing is padded, and a
+    text's vector does not depend on the texts beside it."""
+
+    batch_size = 4096
+
+    def __init__(self, model: Any, *, max_tokens: int = MAX_TOKENS) -> None:
+        self.model = model
+        self.max_tokens = max_tokens
+        self.meter = Meter()
+
+    def __call__(self, items: Sequence[str], /) -> list[Vector]:
+        import torch
+
+        rows: list[Vector] = [np.empty(0, dtype=np.float32)] * len(items)
+        texts = list(items)
+        features = self._tokenize(texts)
+        lengths = [len(ids) for ids in features["input_ids"]]
+        with torch.inference_mode():
+            for group in same_length(lengths, self.max_tokens):
+                began = time.perf_counter()
+                members = list(group)
+                while len(members) * lengths[group[0]] < MIN_ROWS:
+                    members += group
+                batch = {key: torch.tensor([values[i] for i in members]) for key, values in features.items()}
+                vectors = self.model(batch)["sentence_embedding"][: len(group)].float()
+                unit = torch.nn.functional.normalize(vectors, dim=1).numpy()
+                for index, row in zip(group, unit, strict=True):
+                    rows[index] = row
+                tokens = len(group) * lengths[group[0]]
+                extra = (len(members) - len(group)) * lengths[group[0]]
+                self.meter.add(len(group), tokens, extra, time.perf_counter() - began)
+        return rows
+
+    def _tokenize(self, texts: list[str]) -> dict[str, list[list[int]]]:
+        content = self.model.tokenizer(
+            texts, truncation=True, max_length=self.model.max_seq_length, padding=False
+        )
+        return {key: content[key] for key in content}
+
+
+def open_encoder(variant: str = "") -> Encoder:
+    """Variant "" or "minilm" is the default; else a folder or hub name of a sentence-transformers model."""
+    if variant in ("", DEFAULT):
+        return Encoder(_load(str(store.path(DEFAULT))))
+    return Encoder(_load(variant))
+
+
+@lru_cache(maxsize=2)
+def _load(name: str) -> Any:
+    with quiet():
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise MissingExtraError("a sentence encoder", "torch") from error
+        try:
+            model = SentenceTransformer(name, device="cpu", local_files_only=Path(name).is_dir())
+        except (OSError, ValueError) as error:
+            raise ResourceError(
+                f"cannot load the sentence encoder {name!r}: {str(error).splitlines()[0]}",
+                f'use "{DEFAULT}", the folder of a sentence-transformers model, or a hub name that is reachable',
+            ) from error
+    model.eval()
+    return model
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No log lines, bars or warnings from the model libraries while a model is loaded."""
+    import warnings
+
+    loggers = [logging.getLogger(name) for name in ("sentence_transformers", "transformers")]
+    levels = [logger.level for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)

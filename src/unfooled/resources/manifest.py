@@ -1,0 +1,51 @@
+"""The list of resources: what each is, where it comes from, what it may be used for."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files as package_files
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One table of the manifest. `package` is empty for what is built here instead of downloaded."""
+
+    name: str
+    what: str
+    version: str
+    licence: str
+    size: int  # bytes: of the wheel, or of what a build writes
+    package: str = ""
+    sha256: str = ""  # of the wheel
+    files: tuple[str, ...] = ()  # inside the wheel; a trailing slash takes a whole folder
+    built_from: tuple[str, ...] = ()
+    build: str = ""  # "module:function"
+
+    @property
+    def folder(self) -> str:
+        return f"{self.name}-{self.version}"
+
+    @property
+    def command(self) -> str:
+        return f"unfooled resources get {self.name}"
+
+
+def parse_manifest(text: str) -> dict[str, Resource]:
+    tables: Mapping[str, dict[str, Any]] = tomllib.loads(text)
+    return {
+        name: Resource(
+            name=name, **{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+        )
+        for name, table in tables.items()
+    }
+
+
+@cache
+def built_in() -> Mapping[str, Resource]:
+    """The manifest that comes with the package."""
+    text = (package_files("unfooled.resources") / "manifest.toml").read_text(encoding="utf-8")
+    return parse_manifest(text)

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unfooled.text import Edit, Text, match_case
+
+NASTY = st.text(
+    alphabet=st.one_of(st.sampled_from(list("ab'-_*@’. \t\n<>😀é𝟕中")), st.characters(codec="utf-8")),
+    max_size=60,
+)
+
+
+def joined(text: Text) -> str:
+    return "".join(gap + word for gap, word in zip(text.gaps, (*text.words, ""), strict=True))
+
+
+@given(NASTY)
+def test_every_byte_of_the_input_comes_back(content: str) -> None:
+    text = Text(content)
+    assert text.string == content == joined(text)
+    assert [content[at : at + len(word)] for at, word in zip(text.starts, text.words, strict=True)] == list(
+        text.words
+    )
+    assert text.edits() == []
+
+
+@given(NASTY, st.lists(st.tuples(st.integers(0, 50), st.sampled_from(["replace", "delete", "insert"]))))
+def test_edits_keep_words_gaps_and_string_in_step(content: str, steps: list[tuple[int, str]]) -> None:
+    text = Text(content)
+    expected_inserts = 0
+    for place, kind in steps:
+        if kind == "insert":
+            text = text.insert(place % (len(text.words) + 1), "new")
+            expected_inserts += 1
+        elif text.words:
+            i = place % len(text.words)
+            if kind == "delete":
+                expected_inserts -= text.origin[i] < 0
+                text = text.delete(i)
+            else:
+                text = text.replace(i, "other")
+        assert text.string == joined(text)
+    kinds = [edit.kind for edit in text.edits()]
+    assert kinds.count("insert") == expected_inserts
+    kept = [i for i in text.origin if i >= 0]
+    assert kept == sorted(kept)
+    assert kinds.count("delete") == len(text.root.words) - len(kept)
+    for edit in text.edits():
+        assert text.string[edit.at : edit.at + len(edit.after)] == edit.after
+
+
+def test_words_are_found_inside_punctuation() -> None:
+    text = Text("Well, it's a  'great' film -- don't miss_it! 😀")
+    assert text.words == ("Well", "it's", "a", "great", "film", "don't", "miss_it")
+
+
+def test_edits_are_aligned_not_positional() -> None:
+    text = Text("a fine and funny film").insert(1, "very").delete(3).replace(3, "droll")
+    assert text.string == "a very fine droll film"
+    assert text.edits() == [
+        Edit("insert", 1, "", "very", 2),
+        Edit("delete", 2, "and", "", 12),
+        Edit("replace", 3, "funny", "droll", 12),
+    ]
+    assert text.changes == 3
+    assert text.perturbed == pytest.approx(3 / 5)
+
+
+def test_a_word_changed_back_is_no_edit() -> None:
+    assert Text("good film").replace(0, "bad").replace(0, "good").edits() == []
+
+
+def test_pairs_name_the_field_that_may_be_edited() -> None:
+    pair = Text({"premise": "A man sleeps.", "hypothesis": "He rests."})
+    assert pair.replace(1, "runs").value == ("A man sleeps.", "He runs.")
+    other = Text({"premise": "A man sleeps.", "hypothesis": "He rests."}, edit="premise")
+    assert other.replace(2, "runs").value == ("A man runs.", "He rests.")
+    with pytest.raises(ValueError, match="premise, hypothesis"):
+        Text({"premise": "a", "hypothesis": "b"}, edit="text")
+
+
+@pytest.mark.parametrize(
+    ("index", "expected"), [(0, "a b c"), (1, "a b c"), (2, "b c d"), (4, "d e, f"), (5, "d e, f")]
+)
+def test_window_is_centred_and_shifted_inwards(index: int, expected: str) -> None:
+    assert Text("a b c d e, f!").window(index, 3) == expected
+
+
+def test_window_of_a_short_text_is_all_of_it() -> None:
+    assert Text(" one two. ").window(0, 15) == "one two"
+
+
+def test_deleting_takes_one_space_along() -> None:
+    text = Text("so, a fine film")
+    assert [text.delete(i).string for i in range(4)] == [
+        ", a fine film",
+        "so, fine film",
+        "so, a film",
+        "so, a fine",
+    ]
+
+
+def test_span_keeps_only_some_words() -> None:
+    text = Text("one, two three!")
+    assert text.span(0, 2).string == "one, two"
+    assert text.span(1, 3).words == ("two", "three")
+
+
+@pytest.mark.parametrize(
+    ("word", "like", "expected"),
+    [
+        ("film", "Movie", "Film"),
+        ("film", "MOVIE", "FILM"),
+        ("Film", "movie", "film"),
+        ("film", "mOvIe", "film"),
+    ],
+)
+def test_casing_follows_the_replaced_word(word: str, like: str, expected: str) -> None:
+    assert match_case(word, like) == expected
