@@ -46,8 +46,8 @@ def _as_row(item: Any) -> Row:
 
 
 def read_jsonl(path: Path) -> list[Row]:
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as lines:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as lines:
         return [Row(one["text"], int(one["label"])) for one in map(json.loads, lines)]
 
 

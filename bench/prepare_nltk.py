@@ -54,7 +54,7 @@ def read_pickle(source: Path) -> bytes:
 
 
 def prepare(source: Path, out: Path) -> None:
-    """Write the tagger and the tag map below `out`; does nothing when both are there."""
+    """Write the tagger, the tag map and a stand-in list of stop words; does nothing when they are there."""
     done = out / "complete"
     if done.exists():
         return
@@ -66,6 +66,9 @@ def prepare(source: Path, out: Path) -> None:
     lines = [f"{tag}\t{coarse}" for coarse, fine in UNIVERSAL.items() for tag in fine.split()]
     (out / "taggers" / "universal_tagset").mkdir(parents=True, exist_ok=True)
     (out / "taggers" / "universal_tagset" / "en-ptb.map").write_text("\n".join(sorted(lines)) + "\n")
+    # TextAttack opens NLTK's list of stop words on import; its TextFooler recipe brings a list of its own.
+    (out / "corpora" / "stopwords").mkdir(parents=True, exist_ok=True)
+    (out / "corpora" / "stopwords" / "english").write_text("a\nan\nthe\n")
     done.touch()
 
 

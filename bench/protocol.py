@@ -105,7 +105,7 @@ def run_all(
         print(f"{indices[-1] + 1}/{count} in {seconds:.1f} s", file=sys.stderr, flush=True)
     if out is not None:
         out.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    totals = {name: asdict(meter) for name, meter in meters.items()}
+    totals = {name: meter.since(Meter()) for name, meter in meters.items()}
     print(json.dumps({"examples": count, "seconds": round(seconds, 3), "meters": totals}), file=sys.stderr)
 
 

@@ -9,19 +9,18 @@ length counts, weighted by how many texts have about that length.
 
 from __future__ import annotations
 
-from protocol import one_thread
-
-one_thread()
-
 import argparse
 import json
 import random
 import time
+from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from bench_data import read_jsonl
+from protocol import one_thread
 
 BATCHES = (4, 8, 16, 32, 64, 128)
 
@@ -54,9 +53,13 @@ def raw_limit(
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
     tokens = sorted(tokenizer(list(texts), truncation=True)["input_ids"], key=len)
     sweep: dict[int, dict[int, float]] = {}
+    weight: Counter[int] = Counter()
     with torch.inference_mode():
         for part in _parts(tokens, lengths):
             row = part[len(part) // 2]
+            weight[len(row)] += 1
+            if len(row) in sweep:
+                continue
             times = sweep.setdefault(len(row), {})
             for size in batches:
                 if size > min(batches) and size * len(row) > max_tokens:
@@ -71,8 +74,8 @@ def raw_limit(
                     model(input_ids=ids, attention_mask=mask)
                     took.append(time.perf_counter() - started)
                 times[size] = min(took) / size
-    per_text = sum(min(times.values()) for times in sweep.values()) / len(sweep)
-    mean_length = sum(sweep) / len(sweep)
+    per_text = sum(min(sweep[length].values()) * n for length, n in weight.items()) / weight.total()
+    mean_length = sum(length * n for length, n in weight.items()) / weight.total()
     return {
         "texts_per_second": 1 / per_text,
         "tokens_per_second": mean_length / per_text,
@@ -87,10 +90,7 @@ def raw_limit(
 def _parts(tokens: list[list[int]], count: int) -> list[list[list[int]]]:
     """The sorted rows in `count` parts of equal number: each part weighs the same."""
     edges = [round(at * len(tokens) / count) for at in range(count + 1)]
-    parts = [tokens[a:b] for a, b in zip(edges, edges[1:], strict=False) if b > a]
-    seen: set[int] = set()
-    # Two parts with the same middle length would be timed twice for nothing.
-    return [part for part in parts if not (len(part[len(part) // 2]) in seen or seen.add(len(part[len(part) // 2])))]  # type: ignore[func-returns-value]
+    return [tokens[a:b] for a, b in pairwise(edges) if b > a]
 
 
 def _fill(rows: list[list[int]], size: int) -> list[list[int]]:
@@ -105,6 +105,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=200)
     parser.add_argument("--quick", action="store_true")
     args = parser.parse_args()
+    one_thread()
     texts = perturbed_like([row.text for row in read_jsonl(args.sentences)[: args.limit]])
     options: dict[str, Any] = {"lengths": 3, "repeats": 2, "batches": (16, 64)} if args.quick else {}
     print(json.dumps(raw_limit(args.victim, texts, **options)))

@@ -7,10 +7,6 @@ padding of its Hugging Face wrapper.
 
 from __future__ import annotations
 
-from protocol import Meter, one_thread, private_stdout, run_all, serve
-
-one_thread()
-
 import argparse
 import os
 import sys
@@ -21,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench_data import Row, read_jsonl
+from protocol import Meter, one_thread, private_stdout, run_all, serve
 
 ENCODER_TOKENS = 256
 ENCODER_BATCH = 32
@@ -210,6 +207,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
+    one_thread()
 
     channel = private_stdout()
     started = time.perf_counter()

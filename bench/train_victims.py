@@ -8,12 +8,6 @@ set, otherwise from the embedded `movie-reviews` resource. Everything is seeded 
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("MKL_NUM_THREADS", "1")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-
 import argparse
 import json
 import random
@@ -23,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench_data import LABELS, ROOT, Row, read_rows
+from protocol import one_thread
 
 SEED = 20
 MAX_TOKENS = 64
@@ -153,9 +148,9 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--limit", type=int, default=0, help="training sentences of minilm-mr; 0 = all")
     args = parser.parse_args()
+    one_thread()
     args.out.mkdir(parents=True, exist_ok=True)
     facts_file = args.out / "victims.json"
-    facts = json.loads(facts_file.read_text()) if facts_file.exists() else {}
     for name in args.only:
         started = time.perf_counter()
         if name == "minilm-mr":
@@ -171,7 +166,11 @@ def main() -> None:
             )
         else:
             accuracy = train_linear(name, args.out / f"{name}.skops", limit=10_000)
-        facts[name] = {"test_accuracy": round(accuracy, 4), "seconds": round(time.perf_counter() - started, 1)}
+        facts = json.loads(facts_file.read_text()) if facts_file.exists() else {}
+        facts[name] = {
+            "test_accuracy": round(accuracy, 4),
+            "seconds": round(time.perf_counter() - started, 1),
+        }
         print(f"{name}: accuracy {accuracy:.4f} on test", flush=True)
         facts_file.write_text(json.dumps(facts, indent=2, sort_keys=True) + "\n")
 

@@ -6,10 +6,6 @@ Runs in the project's environment. One session lives as long as the process, as 
 
 from __future__ import annotations
 
-from protocol import Meter, one_thread, private_stdout, run_all, serve
-
-one_thread()
-
 import argparse
 import dataclasses
 import time
@@ -18,14 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from bench_data import LABELS, Row, read_jsonl
+from protocol import Meter, one_thread, private_stdout, run_all, serve
 
 
-def build_recipe(name: str, *, encoder: bool) -> Any:
+def build_recipe(name: str, *, encoder: bool, neighbours: str) -> Any:
     """The recipe, without its sentence encoder where the scenario has none."""
     from unfooled.attacks.constraints import SentenceSimilarity
-    from unfooled.core.recipe import load_recipe
+    from unfooled.core.recipe import load_recipe, with_setting
 
     recipe = load_recipe(name)
+    if neighbours:
+        recipe = with_setting(recipe, "search.candidates.table", neighbours)
     if encoder:
         return recipe
     search: Any = recipe.search
@@ -33,7 +32,8 @@ def build_recipe(name: str, *, encoder: bool) -> Any:
     return dataclasses.replace(recipe, search=dataclasses.replace(search, constraints=kept))
 
 
-def open_session(args: argparse.Namespace) -> Any:
+def open_session(args: argparse.Namespace) -> tuple[Any, Any]:
+    """The session and its victim."""
     from unfooled.evaluation.session import Session, Settings
     from unfooled.victims.loading import load_victim
 
@@ -45,8 +45,8 @@ def open_session(args: argparse.Namespace) -> Any:
     victim = load_victim(f"{kind}:{args.victim}")
     if tuple(victim.labels) != LABELS:
         raise SystemExit(f"the victim's labels are {victim.labels}, expected {LABELS}")
-    recipe = build_recipe(args.attack, encoder=args.encoder != "none")
-    return Session(victim, recipe, Settings(window=args.window))
+    recipe = build_recipe(args.attack, encoder=args.encoder != "none", neighbours=args.neighbours)
+    return Session(victim, recipe, Settings(window=args.window)), victim
 
 
 # ---------------------------------------------------------------------------------------------------
@@ -108,9 +108,10 @@ class Watched:
 class OracleMeter(Meter):
     """A meter read from an oracle: from the model's own meter where it has one, else from outside."""
 
-    def __init__(self, watched: Watched | None) -> None:
+    def __init__(self, watched: Watched | None, model: Any = None) -> None:
         super().__init__()
         self._watched = watched
+        self._model = model  # has the meter, where the oracle only passes questions on
 
     def copy(self) -> Meter:
         return self._read()
@@ -121,13 +122,13 @@ class OracleMeter(Meter):
     def _read(self) -> Meter:
         if self._watched is None:
             return Meter()
-        own = getattr(self._watched, "meter", None)
+        own = getattr(self._model, "meter", None) or getattr(self._watched, "meter", None)
         if own is None or not own.calls:
             return Meter(calls=self._watched.calls, texts=self._watched.items, seconds=self._watched.seconds)
         return Meter(own.calls, own.items, own.tokens, own.padding, own.seconds)
 
 
-def watch(session: Any) -> tuple[dict[str, Meter], dict[str, Watched]]:
+def watch(session: Any, victim: Any) -> tuple[dict[str, Meter], dict[str, Watched]]:
     """Put a watch on every oracle of the session; meters named victim, encoder, tagger, neighbours."""
     watched = {name: Watched(oracle) for name, oracle in session.engine.oracles.items()}
     session.engine.oracles = watched
@@ -135,7 +136,7 @@ def watch(session: Any) -> tuple[dict[str, Meter], dict[str, Watched]]:
     meters: dict[str, Meter] = {kind: OracleMeter(None) for kind in ("victim", "encoder")}
     for name, one in watched.items():
         kind = name.partition(":")[0]
-        meters[kinds.get(kind, kind)] = OracleMeter(one)
+        meters[kinds.get(kind, kind)] = OracleMeter(one, victim if kind == "victim" else None)
     return meters, watched
 
 
@@ -144,6 +145,7 @@ def main() -> None:
     parser.add_argument("--victim", type=Path, required=True, help="Hugging Face folder or .skops file")
     parser.add_argument("--sentences", type=Path, required=True, help="JSONL with text and label")
     parser.add_argument("--encoder", default="resource", help="none leaves the sentence encoder out")
+    parser.add_argument("--neighbours", default="", help="folder of a saved table; else the recipe's own")
     parser.add_argument("--attack", default="textfooler@textattack")
     parser.add_argument("--window", type=int, default=256)
     parser.add_argument("--serve", action="store_true", help="read blocks of indices from stdin")
@@ -151,11 +153,12 @@ def main() -> None:
     parser.add_argument("--block", type=int, default=50, help="examples per block without --serve")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
+    one_thread()
 
     channel = private_stdout()
     started = time.perf_counter()
-    session = open_session(args)
-    meters, watched = watch(session)
+    session, victim = open_session(args)
+    meters, watched = watch(session, victim)
     rows = read_jsonl(args.sentences)
     started = time.perf_counter() - started
 

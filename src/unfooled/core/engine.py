@@ -64,7 +64,7 @@ class Engine(Generic[R]):
                         break
                 else:
                     self._check_names()
-        except BaseException:
+        except (Exception, KeyboardInterrupt):
             # What was finished before the failure is handed over first: nothing computed is lost.
             while scheduler.finished:
                 yield scheduler.finished.popleft()
@@ -103,7 +103,7 @@ class Engine(Generic[R]):
                         yield self._scheduler.finished.popleft()
                     if self._scheduler.live:
                         runner.run(self._turn(tasks))
-            except BaseException:
+            except (Exception, KeyboardInterrupt):
                 while self._scheduler.finished:
                     yield self._scheduler.finished.popleft()
                 raise

@@ -27,6 +27,7 @@ DEFAULT = "counter-fitted"
 WORDS, IDS, COSINES = "words.json", "ids.npy", "cosines.npy"
 _NEIGHBOURS = 100
 _BLOCK = 512  # rows per matrix product; fixed, because the shape may change a product's last digits
+_LIKELY = 0.3  # most words have more than k neighbours of at least this cosine
 _REMEMBERED = 1 << 17
 
 
@@ -49,15 +50,10 @@ class NeighbourTable:
         cosines = np.empty((count, k), dtype=np.float32)
         for start in range(0, count, _BLOCK):
             progress("finding neighbours", start / count)
-            block = np.round(unit[start : start + _BLOCK] @ unit.T, 6)
-            rows = np.arange(len(block))
-            block[rows, start + rows] = -2.0
-            least = np.partition(block, count - k, axis=1)[:, count - k] if k else np.full(len(block), 2.0)
-            for row, scores in enumerate(block):
-                near = np.flatnonzero(scores >= least[row])
-                near = near[np.argsort(-scores[near], kind="stable")[:k]]
-                ids[start + row] = near
-                cosines[start + row] = scores[near]
+            block = unit[start : start + _BLOCK] @ unit.T
+            for row, scores in enumerate(block, start=start):
+                scores[row] = -2.0
+                ids[row], cosines[row] = _best(scores, k)
         return cls(list(words), ids, cosines)
 
     @classmethod
@@ -84,6 +80,17 @@ class NeighbourTable:
         words = json.loads((folder / WORDS).read_text(encoding="utf-8"))
         ids, cosines = (np.load(folder / name, mmap_mode="r") for name in (IDS, COSINES))
         return cls(words, np.asarray(ids), np.asarray(cosines))
+
+
+def _best(scores: Matrix, k: int) -> tuple[npt.NDArray[np.intp], Matrix]:
+    """The k highest, rounded so that the last digits of a product do not decide, ties by index."""
+    near = np.flatnonzero(scores >= _LIKELY)  # far cheaper than a partition, and mostly enough
+    if len(near) < k:
+        least = np.partition(scores, len(scores) - k)[len(scores) - k]
+        near = np.flatnonzero(scores >= least - 1e-6)
+    rounded = np.round(scores[near], 6)
+    order = np.argsort(-rounded, kind="stable")[:k]
+    return near[order], rounded[order]
 
 
 class NeighbourOracle:

@@ -1,15 +1,20 @@
-"""The `Victim` protocol: what every classifier looks like to an attack."""
+"""The `Victim` protocol: what every classifier looks like to an attack, and what the adapters share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 TextValue: TypeAlias = str | tuple[str, ...]  # one text, or one string per field of a pair
 Probabilities: TypeAlias = NDArray[np.float64]  # [texts, classes], rows sum to 1
+
+# Sent once to a victim that has to be looked at before anything is known about it.
+SPECIMEN = "This is a short text."
 
 
 @runtime_checkable
@@ -41,3 +46,51 @@ class Victim(Protocol):
     def fingerprint(self) -> str:
         """Changes when the answers may change; written into every run."""
         ...
+
+
+class Reloadable:
+    """A victim that another process can load again: `load_victim(victim.spec, **victim.options)`."""
+
+    spec: str = ""  # empty where the victim was built in Python
+    options: Mapping[str, Any] = {}
+
+
+def join_fields(text: TextValue, separator: str = "\n") -> str:
+    """One string for a classifier that knows no pairs."""
+    return text if isinstance(text, str) else separator.join(text)
+
+
+def softmax(logits: NDArray[Any]) -> Probabilities:
+    """Row by row, in float64."""
+    scores = np.asarray(logits, dtype=np.float64)
+    scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(scores / scores.sum(axis=-1, keepdims=True), dtype=np.float64)
+
+
+def sigmoid_pair(logits: NDArray[Any]) -> Probabilities:
+    """Two columns from one margin per text: the second is the logistic of the margin."""
+    margins = np.asarray(logits, dtype=np.float64)
+    return softmax(np.stack([np.zeros_like(margins), margins], axis=1))
+
+
+def one_hot(indices: Sequence[int] | NDArray[Any], classes: int) -> Probabilities:
+    return np.eye(classes, dtype=np.float64)[np.asarray(indices, dtype=np.intp)]
+
+
+def digest(*parts: object) -> str:
+    """Sha256 of the parts' text or bytes, each with its length so that they cannot run together."""
+    hasher = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else str(part).encode()
+        hasher.update(f"{len(data)}:".encode())
+        hasher.update(data)
+    return hasher.hexdigest()
+
+
+def digest_files(paths: Iterable[Path]) -> str:
+    """Sha256 of the files' names and contents, in the order of the names."""
+    parts: list[str] = []
+    for path in sorted(paths, key=lambda path: path.name):
+        with path.open("rb") as file:
+            parts += [path.name, hashlib.file_digest(file, "sha256").hexdigest()]
+    return digest(*parts)

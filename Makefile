@@ -1,0 +1,39 @@
+# One command per habit. `make demo` and `make test` need Python 3.11, git and make; nothing else.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test check format bench clean
+
+# Train a small classifier on real reviews, attack it, print the table, write demo/report.
+demo: $(STAMP)
+	$(BIN)/unfooled demo --out demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest
+
+# What CI runs besides the tests.
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Side by side with TextAttack, in its own environment; writes bench/RESULTS.md. Takes about half an hour.
+bench: $(STAMP)
+	$(BIN)/python bench/run.py
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip==26.3"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt "torch==2.13.0"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $(STAMP)
+
+clean:
+	rm -rf $(VENV) .bench demo .mypy_cache .ruff_cache .pytest_cache

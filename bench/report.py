@@ -1,0 +1,201 @@
+"""`results.json` as a page that a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+HEAD = """# Benchmark: TextAttack and Unfooled side by side
+
+Written by `make bench`; do not edit. Both sides attack the same sentences with the same victim, the same
+word vectors and neighbour lists, the same tagger weights and the same sentence encoder, in turns, block by
+block, on the same core with one thread. Start-up is not counted. A ratio is TextAttack's time for a block
+divided by Unfooled's; the median of the blocks counts, and the range shows how steady it is.
+"""
+
+
+def write_report(results: dict[str, Any]) -> str:
+    scenarios = [one for name, one in results["scenarios"].items() if name != "workers"]
+    parts = [HEAD, _machine(results)]
+    if scenarios:
+        parts += [_speed(scenarios), _agreement(scenarios), _models(scenarios), _limit(scenarios)]
+    if "workers" in results["scenarios"]:
+        parts.append(_workers(results["scenarios"]["workers"]))
+    if scenarios:
+        parts += [_explanations(scenarios), _differences(scenarios)]
+    return "\n".join(part for part in parts if part)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+def _machine(results: dict[str, Any]) -> str:
+    machine = results["machine"]
+    accuracy = ", ".join(f"{name} {facts['test_accuracy']:.3f}" for name, facts in results["victims"].items())
+    return f"{machine['cpu']}, Python {machine['python']}, {machine['date']}. Test accuracy: {accuracy}.\n"
+
+
+def _speed(scenarios: Sequence[dict[str, Any]]) -> str:
+    rows = []
+    for one in scenarios:
+        theirs, ours = one["sides"]["textattack"], one["sides"]["unfooled"]
+        met = "yes" if one["ratio"] >= one["goal"] else "**no**"
+        rows.append(
+            (
+                one["scenario"] + (" (quick)" if one.get("quick") else ""),
+                f"{one['blocks']} × {one['examples_per_block']}",
+                f"{theirs['attacks_per_minute']:.1f}",
+                f"{ours['attacks_per_minute']:.1f}",
+                f"**{one['ratio']:.2f}×** ({min(one['ratios']):.2f}–{max(one['ratios']):.2f})",
+                f"{one['goal']}×",
+                met,
+                f"{theirs['milliseconds_per_query']:.2f} / {ours['milliseconds_per_query']:.2f}",
+            )
+        )
+    head = ("scenario", "blocks × examples", "TextAttack attacks/min", "Unfooled attacks/min")
+    head += ("ratio (range)", "goal", "met", "ms per query, TA / Unfooled")
+    return "## Speed\n\n" + table(head, rows)
+
+
+def _agreement(scenarios: Sequence[dict[str, Any]]) -> str:
+    rows = []
+    for one in scenarios:
+        agree, theirs, ours = one["agreement"], one["sides"]["textattack"], one["sides"]["unfooled"]
+        rows.append(
+            (
+                one["scenario"],
+                agree["examples"],
+                f"{percent(agree['share_found'])} ({agree['same_found']}/{agree['examples']})",
+                f"{percent(agree['share_queries'])}",
+                f"{theirs['queries']:,} / {ours['queries']:,}",
+                f"{percent(theirs['success_rate'])} / {percent(ours['success_rate'])}",
+                f"{theirs['outcomes'].get('error', 0)} / {ours['outcomes'].get('error', 0)}",
+            )
+        )
+    head = ("scenario", "examples", "same outcome and text", "same queries")
+    head += ("queries, TA / Unfooled", "success rate, TA / Unfooled", "errors, TA / Unfooled")
+    note = "\nQueries are texts put to the victim, repetitions included: TextAttack's own definition.\n"
+    return "## Agreement\n\n" + table(head, rows) + note
+
+
+def _models(scenarios: Sequence[dict[str, Any]]) -> str:
+    rows = []
+    for one in scenarios:
+        for name in ("textattack", "unfooled"):
+            side = one["sides"][name]
+            victim, encoder = side["meters"]["victim"], side["meters"]["encoder"]
+            rows.append(
+                (
+                    one["scenario"],
+                    name,
+                    f"{victim['texts']:,.0f}",
+                    f"{encoder['texts']:,.0f}",
+                    percent(victim["seconds"] / side["seconds"]),
+                    percent(encoder["seconds"] / side["seconds"]),
+                    percent(side["forward_share"]),
+                    percent(side["padding_share"]) if one["transformer"] else "–",
+                    _twice(side["computed_twice"]),
+                )
+            )
+    head = (
+        "scenario",
+        "side",
+        "texts through the victim",
+        "texts through the encoder",
+        "victim's share of time",
+    )
+    head += ("encoder's share", "both", "padding among tokens", "computed twice")
+    return "## Where the time goes\n\n" + table(head, rows)
+
+
+def _twice(repeated: dict[str, int] | None) -> str:
+    if repeated is None:
+        return "not counted"
+    some = {name: count for name, count in repeated.items() if count}
+    return ", ".join(f"{name}: {count}" for name, count in some.items()) or "nothing"
+
+
+def _limit(scenarios: Sequence[dict[str, Any]]) -> str:
+    rows = []
+    for one in scenarios:
+        if not one["raw_limit"]:
+            continue
+        limit = one["raw_limit"]["tokens_per_second"]
+        theirs, ours = (one["sides"][name]["tokens_per_second"] for name in ("textattack", "unfooled"))
+        sizes = sorted(set(one["raw_limit"]["best_batch"].values()))
+        rows.append(
+            (
+                one["scenario"],
+                f"{limit:,.0f}",
+                ", ".join(map(str, sizes)),
+                f"{ours:,.0f}",
+                f"**{percent(ours / limit)}**",
+                f"{theirs:,.0f}",
+                percent(theirs / limit),
+            )
+        )
+    if not rows:
+        return ""
+    head = ("scenario", "raw limit, tokens/s", "best batch", "Unfooled, tokens/s", "of the limit")
+    head += ("TextAttack, tokens/s", "of the limit")
+    note = (
+        "\nThe limit is the victim's forward pass alone at its best batch size, without padding. The tokens"
+        " are those of the texts themselves, through victim and encoder (the same architecture), per second"
+        " of wall time.\n"
+    )
+    return "## The raw forward-pass limit\n\n" + table(head, rows) + note
+
+
+def _workers(one: dict[str, Any]) -> str:
+    ratios = one["ratios"]
+    head = (
+        "examples",
+        "1 worker, s",
+        "2 workers, s",
+        "ratio (range)",
+        "goal",
+        "two bare processes",
+        "same results",
+    )
+    row = (
+        one["examples"],
+        " ".join(f"{seconds:.1f}" for seconds in one["seconds"]["1"]),
+        " ".join(f"{seconds:.1f}" for seconds in one["seconds"]["2"]),
+        f"**{one['ratio']:.2f}×** ({min(ratios):.2f}–{max(ratios):.2f})",
+        "1.8×",
+        f"{one['machine_ceiling']:.2f}×",
+        "yes" if one["identical"] else "**no**",
+    )
+    note = (
+        "\nThrough the command line. *Two bare processes* is what this machine gives two raw forward-pass"
+        " loops at once compared with one: no program can do better here.\n"
+    )
+    return "## Two workers\n\n" + table(head, [row]) + note
+
+
+def _explanations(scenarios: Sequence[dict[str, Any]]) -> str:
+    lines = [f"- **{one['scenario']}**: {one['why']}" for one in scenarios]
+    return "## Scenarios\n\n" + "\n".join(lines) + "\n"
+
+
+def _differences(scenarios: Sequence[dict[str, Any]]) -> str:
+    parts = ["## Differences\n"]
+    for one in scenarios:
+        agree = one["agreement"]
+        parts.append(f"### {one['scenario']}: {agree['differences_in_all']} of {agree['examples']}\n")
+        for each in agree["differences"][:12]:
+            a, b = each["textattack"], each["unfooled"]
+            words = "; ".join(f"{own} → {x} | {y}" for own, x, y in each["words"][:6]) or "same text"
+            parts.append(
+                f"- example {each['index']}: {a['outcome']} in {a['queries']} queries | {b['outcome']} in "
+                f"{b['queries']}. {words}"
+            )
+        parts.append("")
+    return "\n".join(parts)

@@ -1,0 +1,250 @@
+"""`make bench`: TextAttack and Unfooled on the same victim, sentences, neighbours and encoder.
+
+    python bench/run.py [--scenario NAME ...] [--examples N] [--blocks N] [--quick]
+
+Both sides are started once and then asked for one block of examples at a time, in turns (A B, B A, A B, ...),
+on the same core with one thread, so that a slow minute of the machine hits both. Writes `bench/RESULTS.md`
+and `bench/results.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import environment as env
+from bench_data import ROOT, read_jsonl
+from compare import compare, total
+from protocol import Side
+from report import write_report
+from workers import run_workers
+
+
+@dataclass(frozen=True)
+class Scenario:
+    name: str
+    data: str  # mr or imdb
+    victim: str  # below the victims' folder
+    encoder: bool
+    padding: str
+    blocks: int
+    block: int  # examples per block
+    goal: float  # the ratio that the project promises
+    why: str
+
+    @property
+    def transformer(self) -> bool:
+        return not self.victim.endswith(".skops")
+
+
+SCENARIOS = (
+    Scenario(
+        name="transformer-shipped",
+        data="mr",
+        victim="minilm-mr",
+        encoder=True,
+        padding="shipped",
+        blocks=2,
+        block=10,
+        goal=10,
+        why="TextAttack as installed: every text is padded to the model's maximum of 512 tokens.",
+    ),
+    Scenario(
+        name="transformer-dynamic",
+        data="mr",
+        victim="minilm-mr",
+        encoder=True,
+        padding="dynamic",
+        blocks=4,
+        block=50,
+        goal=1.4,
+        why="TextAttack with its padding patched to the longest text of the batch.",
+    ),
+    Scenario(
+        name="sklearn-sentences",
+        data="mr",
+        victim="mr.skops",
+        encoder=False,
+        padding="dynamic",
+        blocks=4,
+        block=100,
+        goal=10,
+        why="A victim that costs almost nothing, and no encoder: what is left is the toolkit's own cost.",
+    ),
+    Scenario(
+        name="sklearn-reviews",
+        data="imdb",
+        victim="imdb.skops",
+        encoder=False,
+        padding="dynamic",
+        blocks=4,
+        block=25,
+        goal=20,
+        why="The same with reviews of 200 words: what the toolkit does must not grow with length squared.",
+    ),
+)
+WARM_UP = 3  # sentences attacked before the clock starts: lazy loading is start-up
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What both sides are given."""
+
+    textattack: Path
+    body: Path
+    victims: Path
+    table: Path  # for Unfooled
+    neighbours: Path  # the same for TextAttack
+    nltk: Path
+
+
+def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> dict[str, Any]:
+    block = args.examples or (max(3, scenario.block // 10) if args.quick else scenario.block)
+    blocks = args.blocks or (2 if args.quick else scenario.blocks)
+    file = env.sentences(scenario.data, block * blocks + WARM_UP)
+    rows = read_jsonl(file)
+    common = ["--victim", parts.victims / scenario.victim, "--sentences", file, "--serve"]
+    theirs: list[object] = [parts.textattack, env.BENCH / "textattack_side.py", *common]
+    theirs += ["--neighbours", parts.neighbours, "--nltk-data", parts.nltk, "--padding", scenario.padding]
+    theirs += ["--encoder", parts.body if scenario.encoder else "none"]
+    ours: list[object] = [sys.executable, env.BENCH / "unfooled_side.py", *common]
+    ours += ["--encoder", "resource" if scenario.encoder else "none", "--neighbours", parts.table]
+    limit_before = raw_limit(scenario, file, args, parts)
+    sides = {
+        "textattack": start("textattack", theirs),
+        "unfooled": start("unfooled", ours),
+    }
+    print(f"{scenario.name}: {blocks} blocks of {block} examples", flush=True)
+    warm = list(range(len(rows) - WARM_UP, len(rows)))
+    for side in sides.values():
+        side.block(warm)
+    answers: list[dict[str, Any]] = []
+    for number in range(blocks):
+        indices = range(number * block, (number + 1) * block)
+        order = list(sides) if number % 2 == 0 else list(sides)[::-1]
+        answer = {name: sides[name].block(indices) for name in order}
+        answers.append(answer)
+        ratio = answer["textattack"]["seconds"] / answer["unfooled"]["seconds"]
+        print(
+            f"  block {number + 1}: TextAttack {answer['textattack']['seconds']:.1f} s, "
+            f"Unfooled {answer['unfooled']['seconds']:.1f} s, ratio {ratio:.2f}",
+            flush=True,
+        )
+    for side in sides.values():
+        side.close()
+    limit_after = raw_limit(scenario, file, args, parts)
+    ratios = [one["textattack"]["seconds"] / one["unfooled"]["seconds"] for one in answers]
+    limits = [one for one in (limit_before, limit_after) if one]
+    return {
+        "scenario": scenario.name,
+        "why": scenario.why,
+        "goal": scenario.goal,
+        "transformer": scenario.transformer,
+        "encoder": scenario.encoder,
+        "blocks": blocks,
+        "examples_per_block": block,
+        "ratios": ratios,
+        "ratio": median(ratios),
+        "sides": {name: total([one[name] for one in answers]) for name in sides},
+        "facts": {name: side.facts for name, side in sides.items()},
+        "startup_seconds": {name: round(side.startup_seconds, 2) for name, side in sides.items()},
+        "agreement": compare(rows, answers),
+        "raw_limit": max(limits, key=lambda one: one["tokens_per_second"]) if limits else None,
+    }
+
+
+def prepare(args: argparse.Namespace) -> Parts:
+    env.HOME.mkdir(exist_ok=True)
+    body = args.body or env.resource("minilm")
+    table = args.neighbours or env.resource("counter-fitted")
+    return Parts(
+        textattack=env.textattack_python(args.textattack_python),
+        body=body,
+        victims=env.train_missing(body),
+        table=table,
+        neighbours=env.export_neighbours(table),
+        nltk=env.nltk_data(),
+    )
+
+
+def start(name: str, command: list[object]) -> Side:
+    # TextAttack must not see our package, nor we its environment.
+    return Side(
+        name, env.pinned(command), env.HOME / f"{name}.log", env.clean_env(package=name == "unfooled")
+    )
+
+
+def raw_limit(
+    scenario: Scenario, file: Path, args: argparse.Namespace, parts: Parts
+) -> dict[str, Any] | None:
+    if not scenario.transformer:
+        return None
+    command: list[object] = [sys.executable, env.BENCH / "raw_limit.py", "--sentences", file]
+    command += ["--victim", parts.victims / scenario.victim, *(["--quick"] if args.quick else [])]
+    done = subprocess.run(
+        env.pinned(command), check=True, capture_output=True, text=True, env=env.clean_env()
+    )
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def machine() -> dict[str, Any]:
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = names[0].partition(":")[2].strip() if names else model
+    return {"cpu": model, "python": platform.python_version(), "date": time.strftime("%Y-%m-%d")}
+
+
+def main() -> None:
+    names = [one.name for one in SCENARIOS] + ["workers"]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--scenario", nargs="*", choices=names, default=names)
+    parser.add_argument("--examples", type=int, default=0, help="examples per block")
+    parser.add_argument("--blocks", type=int, default=0)
+    parser.add_argument("--quick", action="store_true", help="few examples: to see that it works")
+    parser.add_argument("--textattack-python", type=Path, help="an environment that exists already")
+    parser.add_argument("--body", type=Path, help="MiniLM folder in place of the resource")
+    parser.add_argument("--neighbours", type=Path, help="folder of a saved table in place of the resource")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench", help="where the results are written")
+    args = parser.parse_args()
+    parts = prepare(args)
+    file = args.out / "results.json"
+    # Scenarios that are not run this time keep their last figures.
+    results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"scenarios": {}}
+    results["machine"] = machine()
+    facts = parts.victims / "victims.json"
+    results["victims"] = json.loads(facts.read_text(encoding="utf-8")) if facts.exists() else {}
+    for scenario in SCENARIOS:
+        if scenario.name in args.scenario:
+            measured = run_scenario(scenario, args, parts) | {"quick": args.quick, "date": machine()["date"]}
+            results["scenarios"][scenario.name] = measured
+            save(args.out, results)
+    if "workers" in args.scenario:
+        examples = args.examples or (20 if args.quick else 150)
+        measured = run_workers(
+            parts.victims / "minilm-mr", env.sentences("mr", examples), examples, args.quick
+        )
+        results["scenarios"]["workers"] = measured | {"quick": args.quick, "date": machine()["date"]}
+        save(args.out, results)
+    print(f"written: {args.out / 'RESULTS.md'}", flush=True)
+
+
+def save(out: Path, results: dict[str, Any]) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(results, indent=1, ensure_ascii=False, sort_keys=True)
+    (out / "results.json").write_text(text + "\n", encoding="utf-8")
+    (out / "RESULTS.md").write_text(write_report(results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

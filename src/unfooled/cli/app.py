@@ -1,0 +1,252 @@
+"""The command line: one small file per command, imported only when that command runs."""
+
+from __future__ import annotations
+
+import sys
+from enum import IntEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unfooled import __version__
+from unfooled.errors import UserError
+
+
+class Exit(IntEnum):
+    DONE = 0
+    MISTAKE = 2  # the user can mend it; the message says how
+    SOME_ERRORS = 3  # finished, but some examples could not be attacked
+    INTERRUPTED = 130
+
+
+EPILOG = """
+Exit codes: 0 done · 2 something to mend, see the message · 3 done, but some examples ended in an error ·
+130 interrupted, results so far are saved and the same command goes on.
+"""
+
+app = typer.Typer(
+    name="unfooled",
+    help="Find the words that fool a text classifier.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Verbatim = "\b\n"  # keeps the line breaks of examples in --help
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"unfooled {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Find the words that fool a text classifier."""
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  unfooled attack --model model.skops --data reviews.csv --attack textfooler --limit 500 --out runs/x
+  unfooled attack --model my_module:classify --data test.jsonl.gz --labels negative,positive
+  unfooled attack --model ./bert-dir --data nli.csv --text-column premise,hypothesis --workers 2
+  unfooled attack --model http://127.0.0.1:8000/predict --data d.csv --labels ham,spam --victim-option batch_size=16
+"""
+)
+def attack(
+    model: Annotated[
+        str,
+        typer.Option("--model", "-m", help="Path, module:function, hub name, http(s) address, or `fake`."),
+    ],
+    data: Annotated[
+        str, typer.Option("--data", "-d", help="CSV, TSV, JSONL (.gz), Parquet, datasets folder, set name.")
+    ],
+    attack: Annotated[
+        str, typer.Option("--attack", "-a", help="A name from `unfooled attacks`.")
+    ] = "textfooler",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder of the run. [default: runs/…]")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, help="Attack the first N rows only.")
+    ] = None,
+    sample: Annotated[int | None, typer.Option(min=1, help="Attack N rows drawn at random (seeded).")] = None,
+    workers: Annotated[
+        int, typer.Option("--workers", "-w", min=1, help="Processes; one per core is best.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same results.")] = 0,
+    budget: Annotated[int | None, typer.Option(min=1, help="Most victim queries per example.")] = None,
+    target: Annotated[str | None, typer.Option(help="Class to reach. [default: any other]")] = None,
+    max_words: Annotated[int, typer.Option(min=1, help="Longer rows end as errors.")] = 5000,
+    text_column: Annotated[
+        str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")
+    ] = None,
+    label_column: Annotated[str | None, typer.Option(help="Label column.")] = None,
+    edit: Annotated[
+        str | None, typer.Option(help="Which text column of a pair may be edited. [default: the last]")
+    ] = None,
+    split: Annotated[str, typer.Option(help="Split of a named set or datasets folder.")] = "test",
+    encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8-sig",
+    labels: Annotated[
+        str | None, typer.Option(help="Victim's class names in its order, comma-separated.")
+    ] = None,
+    label_map: Annotated[str | None, typer.Option(help="Data label=victim label, comma-separated.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="Sentence encoder for similarity constraints.")] = None,
+    neighbours: Annotated[
+        str | None, typer.Option(help="Neighbour table: name, JSON table or vectors file.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a setting shown by `unfooled show`: path=value.")
+    ] = None,
+    victim_option: Annotated[
+        list[str] | None, typer.Option(help="name=value for the victim's adapter.")
+    ] = None,
+    trust_pickle: Annotated[
+        bool, typer.Option("--trust-pickle", help="Load a pickle. It may run any code.")
+    ] = False,
+    window: Annotated[
+        int, typer.Option(min=1, help="Examples under attack at once; speed and memory only.")
+    ] = 256,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Discard an earlier run in the same folder.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")] = False,
+) -> None:
+    """Attack a classifier with labelled texts; repeat the command to go on after a stop."""
+    from unfooled.cli.attack import AttackOptions, run_attack
+
+    options = AttackOptions(
+        model=model,
+        data=data,
+        attack=attack,
+        out=out,
+        limit=limit,
+        sample=sample,
+        workers=workers,
+        seed=seed,
+        budget=budget,
+        target=target,
+        max_words=max_words,
+        text_column=text_column,
+        label_column=label_column,
+        edit=edit,
+        split=split,
+        encoding=encoding,
+        labels=labels,
+        label_map=label_map,
+        encoder=encoder,
+        neighbours=neighbours,
+        settings=tuple(set_ or ()),
+        victim_options=tuple(victim_option or ()),
+        trust_pickle=trust_pickle,
+        window=window,
+        restart=restart,
+        json=json,
+    )
+    raise typer.Exit(run_attack(options))
+
+
+@app.command()
+def attacks(json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+    """List the attacks, what they need and where they come from."""
+    from unfooled.cli.listing import list_attacks
+
+    list_attacks(as_json=json)
+
+
+@app.command(epilog="\b\nExample:\n  unfooled show textfooler@paper\n")
+def show(
+    name: Annotated[str, typer.Argument(help="An attack, such as textfooler or textfooler@paper.")],
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show an attack: its paper, its algorithm, its settings and how it differs from the authors' code."""
+    from unfooled.cli.listing import show_attack
+
+    show_attack(name, as_json=json)
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  unfooled resources                 what is here and what is not
+  unfooled resources get minilm      fetch one from the package registry
+  unfooled resources get all         fetch and build everything
+"""
+)
+def resources(
+    action: Annotated[str, typer.Argument(help="`list`, or `get` followed by names.")] = "list",
+    names: Annotated[list[str] | None, typer.Argument(help="Names, or `all`.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """List or fetch word vectors, encoders, taggers and data. Nothing else ever downloads."""
+    from unfooled.cli.resources import run_resources
+
+    run_resources(action, names or [], as_json=json)
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  unfooled export runs/x results.csv
+  unfooled export runs/x results.parquet
+  unfooled export runs/x results.jsonl
+"""
+)
+def export(
+    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    out: Annotated[Path, typer.Argument(help="File ending in .csv, .jsonl or .parquet; or a folder.")],
+) -> None:
+    """Write a run's results as a table."""
+    from unfooled.evaluation.export import export as write
+
+    rows = write(run, out)
+    typer.echo(f"{rows} rows written to {out}")
+
+
+@app.command(epilog="\b\nExample:\n  unfooled summary runs/x --examples 10\n")
+def summary(
+    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    examples: Annotated[int, typer.Option(min=0, help="How many word diffs to show.")] = 5,
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show the table and some word diffs of a run again."""
+    from unfooled.cli.render import show_run
+
+    show_run(run, examples=examples, as_json=json)
+
+
+@app.command()
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Where the model, the run and the report go.")
+    ] = Path("demo"),
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many sentences to attack.")] = 100,
+) -> None:
+    """Train a small sentiment classifier on real reviews, attack it and write a report folder."""
+    from unfooled.cli.demo import run_demo
+
+    raise typer.Exit(run_demo(out, limit))
+
+
+def main() -> None:
+    """Run the command; a user's error is shown without a traceback."""
+    try:
+        app()
+    except UserError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(Exit.MISTAKE)
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        sys.exit(Exit.INTERRUPTED)
+    except BrokenPipeError:
+        sys.exit(Exit.DONE)

@@ -1,0 +1,168 @@
+"""`unfooled attack`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from unfooled.cli.app import Exit
+from unfooled.cli.live import LiveObserver
+from unfooled.cli.render import show_run
+from unfooled.core.recipe import Recipe, load_recipe, with_setting
+from unfooled.data.loading import load_data
+from unfooled.errors import UserError
+from unfooled.evaluation.run import attack
+from unfooled.evaluation.session import Settings
+from unfooled.victims.loading import load_victim
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackOptions:
+    model: str
+    data: str
+    attack: str
+    out: Path | None
+    limit: int | None
+    sample: int | None
+    workers: int
+    seed: int
+    budget: int | None
+    target: str | None
+    max_words: int
+    text_column: str | None
+    label_column: str | None
+    edit: str | None
+    split: str
+    encoding: str
+    labels: str | None
+    label_map: str | None
+    encoder: str | None
+    neighbours: str | None
+    settings: tuple[str, ...]
+    victim_options: tuple[str, ...]
+    trust_pickle: bool
+    window: int
+    restart: bool
+    json: bool
+
+
+def run_attack(options: AttackOptions) -> int:
+    out = options.out or Path("runs") / _slug(options.attack, options.model, options.data)
+    recipe = chosen_recipe(options)
+    victim = load_victim(
+        options.model,
+        labels=_listed(options.labels),
+        trust_pickle=options.trust_pickle,
+        **{
+            name: _literal(value) for name, value in _pairs(options.victim_options, "--victim-option").items()
+        },
+    )
+    columns = _listed(options.text_column)
+    dataset = load_data(
+        options.data,
+        text=columns[0] if columns and len(columns) == 1 else columns,
+        label=options.label_column,
+        edit=options.edit,
+        split=options.split,
+        encoding=options.encoding,
+        sample=options.sample,
+        seed=options.seed,
+    )
+    label_map = _pairs(options.label_map.split(","), "--label-map") if options.label_map else None
+    settings = Settings(
+        seed=options.seed, budget=options.budget, max_words=options.max_words, window=options.window
+    )
+    console = Console(stderr=True, quiet=options.json)
+    with LiveObserver(console, title=f"{recipe.full_name} on {victim.name}") as observer:
+        try:
+            run = attack(
+                victim,
+                dataset,
+                recipe,
+                out=out,
+                limit=options.limit,
+                workers=options.workers,
+                settings=settings,
+                target=options.target,
+                label_map=label_map,
+                observer=observer,
+                restart=options.restart,
+            )
+        except KeyboardInterrupt:
+            observer.stop()
+            typer.echo(
+                f"interrupted: {observer.done} of {observer.total} examples are saved in {out}\n"
+                "  → repeat the command to go on",
+                err=True,
+            )
+            return Exit.INTERRUPTED
+    summary = show_run(run.path, examples=5, as_json=options.json)
+    return Exit.SOME_ERRORS if summary.errors else Exit.DONE
+
+
+def chosen_recipe(options: AttackOptions) -> Recipe:
+    """The named recipe with the parts that options replace."""
+    recipe = load_recipe(options.attack)
+    if options.encoder:
+        recipe = _with_part_setting(recipe, "encoder", options.encoder)
+    if options.neighbours:
+        recipe = _with_part_setting(recipe, "table", options.neighbours)
+    for name, value in _pairs(options.settings, "--set").items():
+        recipe = with_setting(recipe, name, value)
+    return recipe
+
+
+def _with_part_setting(recipe: Recipe, setting: str, value: str) -> Recipe:
+    changed = _everywhere(recipe, setting, value)
+    if changed == recipe:
+        raise UserError(
+            f"{recipe.full_name} has no part with the setting {setting!r}",
+            f"`unfooled show {recipe.full_name}` lists its settings",
+        )
+    assert isinstance(changed, Recipe)
+    return changed
+
+
+def _everywhere(part: Any, setting: str, value: str) -> Any:
+    if isinstance(part, tuple):
+        return tuple(_everywhere(one, setting, value) for one in part)
+    if not dataclasses.is_dataclass(part) or isinstance(part, type):
+        return part
+    fields = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+    new = {
+        name: value if name == setting else _everywhere(old, setting, value) for name, old in fields.items()
+    }
+    return dataclasses.replace(part, **new)
+
+
+def _listed(value: str | None) -> list[str] | None:
+    return [one.strip() for one in value.split(",")] if value else None
+
+
+def _pairs(given: Any, option: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals:
+            raise UserError(f"{option} {one!r} has no '='", f"write {option} name=value")
+        pairs[name.strip()] = value.strip()
+    return pairs
+
+
+def _literal(value: str) -> Any:
+    """Numbers, booleans and JSON as such; anything else is a string."""
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError:
+        return value
+
+
+def _slug(*names: str) -> str:
+    return "-".join(re.sub(r"[^\w.@]+", "_", Path(name).name or name).strip("_") for name in names)

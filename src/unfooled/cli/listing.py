@@ -1,0 +1,80 @@
+"""`unfooled attacks` and `unfooled show`."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from unfooled.core.recipe import Recipe, all_recipes, load_recipe
+from unfooled.registry import registry
+
+
+def list_attacks(*, as_json: bool) -> None:
+    recipes = list(all_recipes())
+    if as_json:
+        typer.echo(json.dumps([_brief(recipe) for recipe in recipes], indent=2))
+        return
+    table = Table(title="Attacks", title_justify="left", box=None, pad_edge=False)
+    for heading in ("name", "what it does", "needs", "asks", "paper"):
+        table.add_column(heading, overflow="fold")
+    for recipe in recipes:
+        default = load_recipe(recipe.name) == recipe
+        name = f"{recipe.full_name}{' *' if default else ''}"
+        table.add_row(
+            name, recipe.summary, ", ".join(recipe.needs), ", ".join(recipe.oracles()) or "–", recipe.paper
+        )
+    Console().print(table)
+    typer.echo("\n* what the name alone means. `unfooled show NAME` tells the rest.")
+
+
+def show_attack(name: str, *, as_json: bool) -> None:
+    recipe = load_recipe(name)
+    if as_json:
+        typer.echo(json.dumps(_brief(recipe) | {"settings": recipe.to_json()}, indent=2))
+        return
+    versions = registry.load("attack", recipe.name)
+    typer.echo(_account(recipe))
+    typer.echo(f"\nVersions: {', '.join(f'{recipe.name}@{one}' for one in versions)}")
+    typer.echo(f"Needs of the victim: {', '.join(recipe.needs)}")
+    typer.echo(f"Settings of {recipe.full_name} (change one with --set path=value):")
+    for path, value in _settings(recipe.to_json()):
+        typer.echo(f"  {path} = {value}")
+
+
+def _account(recipe: Recipe) -> str:
+    """The docstring of the recipe's own file: paper, algorithm, versions, differences."""
+    for module in list(sys.modules.values()):
+        recipes = getattr(module, "RECIPES", None)
+        if isinstance(recipes, dict) and recipe in recipes.values() and module.__doc__:
+            return inspect.cleandoc(module.__doc__)
+    return f"{recipe.full_name}: {recipe.summary}\n{recipe.paper}"
+
+
+def _settings(described: Any, path: str = "") -> list[tuple[str, str]]:
+    if isinstance(described, dict):
+        part = str(described.get("part", "")).partition(":")[2]
+        found = [(path, part)] if path else []
+        for name, value in described.items():
+            hidden = not path and name in ("name", "version", "summary", "paper", "needs")
+            if name != "part" and not hidden:
+                found += _settings(value, f"{path}.{name}" if path else name)
+        return found
+    if isinstance(described, list) and any(isinstance(one, dict) for one in described):
+        return [pair for i, one in enumerate(described) for pair in _settings(one, f"{path}.{i}")]
+    return [(path, json.dumps(described))]
+
+
+def _brief(recipe: Recipe) -> dict[str, Any]:
+    return {
+        "name": recipe.full_name,
+        "summary": recipe.summary,
+        "paper": recipe.paper,
+        "needs": list(recipe.needs),
+        "asks": recipe.oracles(),
+    }

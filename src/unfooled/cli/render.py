@@ -1,0 +1,87 @@
+"""Tables and coloured word diffs for the terminal."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text as Styled
+
+from unfooled.core.result import Result
+from unfooled.evaluation.metrics import Summary, summarise
+from unfooled.evaluation.store import RunFile
+from unfooled.report.tables import summary_rows
+from unfooled.report.words import pieces, visible
+
+_STYLES = {"same": "", "gone": "red strike", "new": "bold green"}
+
+
+def show_run(path: Path, *, examples: int, as_json: bool) -> Summary:
+    """Print the summary of a run, then a few of its successes as word diffs."""
+    with closing(RunFile.read(path)) as file:
+        summary = summarise(file)
+        if as_json:
+            typer.echo(json.dumps(summary.to_dict() | {"run": str(path)}, indent=2))
+            return summary
+        environment = file.header["environment"]
+        console = Console()
+        title = f"{environment['attack']} on {environment['victim']}, data {environment['data']}"
+        console.print(_summary_table(summary, title))
+        if shown := list(islice(file.results(outcome="success"), examples)):
+            console.print(
+                f"\n[bold]{len(shown)} of {summary.counts['success']} successes[/]", highlight=False
+            )
+        for result in shown:
+            console.print(diff_line(result, file.labels))
+        _print_errors(console, summary)
+        console.print(f"\nrun file: {path}", highlight=False, markup=False)
+    return summary
+
+
+def diff_line(result: Result, labels: tuple[str, ...]) -> Styled:
+    """`positive → negative: a ~great~ **terrible** film`, with colours."""
+    after = max(range(len(result.perturbed_probs)), key=result.perturbed_probs.__getitem__)
+    line = Styled(f"  {visible(labels[result.label])} → {visible(labels[after])}: ", style="dim")
+    # Long texts are cut to the neighbourhood of the first edit; the run file has all of it.
+    start = max(0, result.edits[0].at - 120) if result.edits else 0
+    shown = 0
+    skipped = start
+    for piece in pieces(result):
+        text = piece.text
+        if piece.kind == "same" and skipped:
+            text, skipped = text[skipped:], max(0, skipped - len(text))
+        if shown > 600:
+            line.append("…")
+            break
+        line.append(visible(text), style=_STYLES[piece.kind])
+        if piece.kind == "gone":
+            line.append(" ")
+        shown += len(text)
+    return line
+
+
+def _summary_table(summary: Summary, title: str) -> Table:
+    table = Table(title=visible(title), title_justify="left", box=None, pad_edge=False)
+    table.add_column("")
+    table.add_column("value", justify="right")
+    table.add_column("95 % interval", justify="right")
+    table.add_column("n", justify="right")
+    for row in summary_rows(summary):
+        table.add_row(*row)
+    return table
+
+
+def _print_errors(console: Console, summary: Summary) -> None:
+    if not summary.errors:
+        return
+    console.print(
+        f"\n[bold red]{summary.errors} examples ended in an error[/] (in no rate above):", highlight=False
+    )
+    for note in summary.error_notes:
+        text = f"  {note.count} × {visible(note.message)} (first: row {note.key + 1})"
+        console.print(text, highlight=False, markup=False)

@@ -1,0 +1,198 @@
+"""What a run says, in numbers that carry their uncertainty."""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unfooled.core.result import OUTCOMES, Outcome, Result
+from unfooled.evaluation.statistics import bootstrap_mean, wilson
+from unfooled.evaluation.store import RunFile
+
+_TOP = 10
+_NOTES = 3
+_MOST_PAIRS = 100_000  # counted at a time; the rarest are forgotten beyond that
+_MOST_MESSAGES = 1000
+_ROW = re.compile(r"^row \d+: ")
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A share of `n`, with its 95 % interval; nan where `n` is 0."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    @classmethod
+    def of(cls, successes: int, n: int) -> Rate:
+        return cls(successes / n if n else math.nan, *wilson(successes, n), n)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "value": _number(self.value),
+            "low": _number(self.low),
+            "high": _number(self.high),
+            "n": self.n,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean and a median over `n`, with the mean's 95 % interval; nan where `n` is 0."""
+
+    value: float
+    low: float
+    high: float
+    median: float
+    n: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Mean:
+        if not values:
+            return cls(math.nan, math.nan, math.nan, math.nan, 0)
+        sample = np.asarray(values, dtype=np.float64)
+        return cls(float(sample.mean()), *bootstrap_mean(sample), float(np.median(sample)), len(values))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "value": _number(self.value),
+            "low": _number(self.low),
+            "high": _number(self.high),
+            "median": _number(self.median),
+            "n": self.n,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    before: str
+    after: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorNote:
+    message: str
+    count: int
+    key: int  # of the first example it happened to
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Errors are in no rate: an example that could not be attacked says nothing about robustness."""
+
+    counts: dict[Outcome, int]
+    accuracy_before: Rate  # right before the attack, of all without errors
+    accuracy_under_attack: Rate  # still right after it, of the same
+    success_rate: Rate  # broken, of those that were right before
+    perturbed_share: Mean  # of the successes
+    words_changed: Mean  # of the successes
+    queries: Mean  # of all attacked, broken or not
+    similarity: Mean  # of the successes that have one
+    substitutions: tuple[Substitution, ...]  # the most frequent ones of the successes, in lower case
+    error_notes: tuple[ErrorNote, ...]  # the most frequent ones
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def attacked(self) -> int:
+        return self.counts["success"] + self.counts["failure"]
+
+    @property
+    def errors(self) -> int:
+        return self.counts["error"]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "total": self.total,
+            "attacked": self.attacked,
+            "errors": self.errors,
+            "counts": dict(self.counts),
+            "accuracy_before": self.accuracy_before.to_dict(),
+            "accuracy_under_attack": self.accuracy_under_attack.to_dict(),
+            "success_rate": self.success_rate.to_dict(),
+            "perturbed_share": self.perturbed_share.to_dict(),
+            "words_changed": self.words_changed.to_dict(),
+            "queries": self.queries.to_dict(),
+            "similarity": self.similarity.to_dict(),
+            "substitutions": [
+                {"before": s.before, "after": s.after, "count": s.count} for s in self.substitutions
+            ],
+            "error_notes": [{"message": e.message, "count": e.count, "key": e.key} for e in self.error_notes],
+        }
+
+
+def summarise(run: RunFile) -> Summary:
+    """One pass over the results, a few bytes kept of each."""
+    counts: dict[Outcome, int] = dict.fromkeys(OUTCOMES, 0)
+    shares, changed = array("d"), array("L")
+    queries, similarities = array("L"), array("d")
+    pairs: Counter[tuple[str, str]] = Counter()
+    notes: dict[str, list[int]] = {}
+    for result in run.results():
+        counts[result.outcome] += 1
+        if result.outcome in ("success", "failure"):
+            queries.append(result.queries)
+        if result.outcome == "success":
+            shares.append(result.share)
+            changed.append(len(result.edits))
+            if result.similarity is not None:
+                similarities.append(result.similarity)
+            _count_pairs(pairs, result)
+        elif result.outcome == "error":
+            _count_note(notes, result)
+    attacked = counts["success"] + counts["failure"]
+    judged = attacked + counts["skipped"]
+    return Summary(
+        counts=counts,
+        accuracy_before=Rate.of(attacked, judged),
+        accuracy_under_attack=Rate.of(counts["failure"], judged),
+        success_rate=Rate.of(counts["success"], attacked),
+        perturbed_share=Mean.of(shares),
+        words_changed=Mean.of(changed),
+        queries=Mean.of(queries),
+        similarity=Mean.of(similarities),
+        substitutions=_top(pairs),
+        error_notes=tuple(
+            ErrorNote(message, count, key)
+            for message, (count, key) in sorted(notes.items(), key=lambda item: (-item[1][0], item[1][1]))[
+                :_NOTES
+            ]
+        ),
+    )
+
+
+def _count_pairs(pairs: Counter[tuple[str, str]], result: Result) -> None:
+    pairs.update((e.before.lower(), e.after.lower()) for e in result.edits if e.kind == "replace")
+    if len(pairs) > _MOST_PAIRS:
+        kept = pairs.most_common(_MOST_PAIRS // 2)
+        pairs.clear()
+        pairs.update(dict(kept))
+
+
+def _count_note(notes: dict[str, list[int]], result: Result) -> None:
+    message = _ROW.sub("", result.note) or "no reason given"
+    if message in notes:
+        notes[message][0] += 1
+    elif len(notes) < _MOST_MESSAGES:
+        notes[message] = [1, result.key]
+
+
+def _top(pairs: Counter[tuple[str, str]]) -> tuple[Substitution, ...]:
+    ranked = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))[:_TOP]
+    return tuple(Substitution(before, after, count) for (before, after), count in ranked)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value

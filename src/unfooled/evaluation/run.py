@@ -1,0 +1,207 @@
+"""Attack a data set and write down what happened, so that the same call goes on where it stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import unfooled
+from unfooled.attacks.goals import Targeted
+from unfooled.core.recipe import Recipe, all_recipes, load_recipe
+from unfooled.core.result import Result
+from unfooled.data.dataset import Dataset
+from unfooled.data.examples import Example
+from unfooled.data.loading import load_data
+from unfooled.errors import CapabilityError, DataError
+from unfooled.evaluation.metrics import Summary, summarise
+from unfooled.evaluation.session import Session, Settings
+from unfooled.evaluation.store import RunFile
+from unfooled.evaluation.workers import attack_in_workers
+from unfooled.victims.base import Victim
+from unfooled.victims.loading import load_victim
+from unfooled.victims.preflight import Preflight, preflight
+
+# Enough to see swapped labels or logits, little enough for a paid endpoint.
+PREFLIGHT_EXAMPLES = 64
+
+
+class Observer:
+    """Told what happens while it happens. The command line draws it; the default says nothing."""
+
+    def checked(self, report: Preflight) -> None:
+        """The victim was tried before the attack."""
+
+    def started(self, total: int, done: int) -> None:
+        """`done` of `total` examples were finished by an earlier call."""
+
+    def finished(self, result: Result) -> None:
+        """One more example is in the run file."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run file on disk. Everything shown of a run is read from it."""
+
+    path: Path
+
+    def summary(self) -> Summary:
+        with closing(RunFile.read(self.path)) as file:
+            return summarise(file)
+
+    def results(self) -> Iterator[Result]:
+        with closing(RunFile.read(self.path)) as file:
+            yield from file.results()
+
+
+def attack(
+    victim: Victim | str,
+    data: Dataset | str | Path,
+    recipe: Recipe | str = "textfooler",
+    *,
+    out: str | Path,
+    limit: int | None = None,
+    workers: int = 1,
+    settings: Settings | None = None,
+    target: str | None = None,
+    label_map: Mapping[str, str] | None = None,
+    observer: Observer | None = None,
+    restart: bool = False,
+) -> Run:
+    """Attack every example of `data` and return the finished run.
+
+    The run file in `out` is written as results arrive. The same call again skips finished examples and runs
+    the rest, those that ended in an error included; a larger `limit` goes on from the smaller one.
+    """
+    victim = load_victim(victim) if isinstance(victim, str) else victim
+    dataset = data if isinstance(data, Dataset) else load_data(data)
+    dataset = dataset.aligned(victim.labels, label_map)
+    recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
+    settings = settings or Settings()
+    observer = observer or Observer()
+    require_capabilities(recipe, victim)
+    if target is not None:
+        recipe = aim_at(recipe, target, victim.labels)
+
+    total = len(dataset) if limit is None else min(limit, len(dataset))
+    report = _preflight(victim, dataset)
+    observer.checked(report)
+    report.raise_for_fail()
+
+    header = {
+        "identity": {
+            "recipe": recipe.to_json(),
+            "victim": victim.fingerprint(),
+            "data": dataset.fingerprint(),
+            "labels": list(victim.labels),
+            **settings.identity(),
+        },
+        "environment": _environment(victim, dataset, recipe, workers, report),
+    }
+    with RunFile.open(Path(out), header, restart=restart) as file:
+        examples = _unfinished(islice(dataset, total), file)
+        count = file.count()
+        done = min(total, sum(count.values()) - count["error"])
+        observer.started(total, done)
+        for result in _results(victim, recipe, settings, examples, workers, total - done, file):
+            file.add(result)
+            observer.finished(result)
+    return Run(Path(out))
+
+
+def require_capabilities(recipe: Recipe, victim: Victim) -> None:
+    missing = [need for need in recipe.needs if need not in victim.capabilities]
+    if not missing:
+        return
+    fit = [one.full_name for one in all_recipes() if set(one.needs) <= victim.capabilities]
+    raise CapabilityError(
+        f"{recipe.full_name} needs {' and '.join(missing)}, which {victim.name} does not give",
+        f"attacks that work on it: {', '.join(fit)}" if fit else "no attack works on such a victim yet",
+    )
+
+
+def aim_at(recipe: Recipe, target: str, labels: tuple[str, ...]) -> Recipe:
+    """The same attack with one class as its goal."""
+    if target not in labels:
+        raise DataError(f"there is no class {target!r}", f"the victim's classes are {', '.join(labels)}")
+    return dataclasses.replace(recipe, goal=Targeted(labels.index(target)))
+
+
+def _results(
+    victim: Victim,
+    recipe: Recipe,
+    settings: Settings,
+    examples: Iterable[Example],
+    workers: int,
+    remaining: int,
+    file: RunFile,
+) -> Iterator[Result]:
+    if workers > 1:
+        yield from attack_in_workers(
+            victim,
+            recipe,
+            settings,
+            examples,
+            workers=workers,
+            remaining=remaining,
+            on_counters=lambda counted: _add_counters(file, counted),
+        )
+        return
+    session = Session(victim, recipe, settings)
+    try:
+        yield from session.attack(examples)
+    finally:
+        _add_counters(file, session.counters())
+
+
+def _unfinished(examples: Iterator[Example], file: RunFile) -> Iterator[Example]:
+    """Examples without a result, looked up in portions so that no list of all keys is held."""
+    while portion := list(islice(examples, 1000)):
+        keys = [example.key for example in portion]
+        finished = file.finished(min(keys), max(keys))
+        yield from (example for example in portion if example.key not in finished)
+
+
+def _add_counters(file: RunFile, counted: Mapping[str, Any]) -> None:
+    file.set_counters(_sum(file.counters(), counted))
+
+
+def _sum(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    total = dict(old)
+    for name, value in new.items():
+        if isinstance(value, Mapping):
+            total[name] = _sum(total.get(name, {}), value)
+        else:
+            total[name] = total.get(name, 0) + value
+    return total
+
+
+def _preflight(victim: Victim, dataset: Dataset) -> Preflight:
+    sample = [one for one in islice(dataset, PREFLIGHT_EXAMPLES) if not one.problem]
+    return preflight(victim, [one.text().value for one in sample], [one.label for one in sample])
+
+
+def _environment(
+    victim: Victim, dataset: Dataset, recipe: Recipe, workers: int, report: Preflight
+) -> dict[str, Any]:
+    loaded = {
+        name: sys.modules[name]
+        for name in ("numpy", "sklearn", "torch", "transformers")
+        if name in sys.modules
+    }
+    return {
+        "unfooled": unfooled.__version__,
+        "python": platform.python_version(),
+        "versions": {name: str(getattr(module, "__version__", "")) for name, module in loaded.items()},
+        "attack": recipe.full_name,
+        "victim": victim.name,
+        "data": dataset.name,
+        "workers": workers,
+        "preflight": report.lines(),
+    }

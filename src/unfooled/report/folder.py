@@ -1,0 +1,76 @@
+"""A folder that can be mailed or committed: the summary as Markdown and JSON, every result as CSV."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+from unfooled.core.result import Result
+from unfooled.evaluation.export import export
+from unfooled.evaluation.metrics import Summary, summarise
+from unfooled.evaluation.store import RunFile
+from unfooled.report.tables import summary_rows
+from unfooled.report.words import pieces, visible
+
+
+def write_report(run: Path, out: Path, *, examples: int = 25) -> Path:
+    """Write `summary.md`, `summary.json` and `results.csv` into `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    with closing(RunFile.read(run)) as file:
+        summary = summarise(file)
+        header = file.header
+        shown = list(islice(file.results(outcome="success"), examples))
+        labels = file.labels
+    (out / "summary.json").write_text(json.dumps(summary.to_dict(), indent=2) + "\n", encoding="utf-8")
+    (out / "summary.md").write_text(
+        _markdown(summary, header["environment"], shown, labels), encoding="utf-8"
+    )
+    export(run, out / "results.csv")
+    return out
+
+
+def _markdown(
+    summary: Summary, environment: dict[str, object], shown: list[Result], labels: tuple[str, ...]
+) -> str:
+    lines = [
+        f"# {environment['attack']} on {environment['victim']}",
+        "",
+        f"Data: {environment['data']}. Rates carry 95 % intervals; errors are in no rate.",
+        "",
+        "| | value | 95 % interval | n |",
+        "|---|---|---|---|",
+    ]
+    lines += [f"| {row.name} | {row.value} | {row.interval} | {row.n} |" for row in summary_rows(summary)]
+    if summary.substitutions:
+        lines += ["", "## Words that fooled it most often", "", "| was | became | times |", "|---|---|---|"]
+        lines += [f"| {_cell(s.before)} | {_cell(s.after)} | {s.count} |" for s in summary.substitutions]
+    if shown:
+        lines += ["", f"## {len(shown)} examples", ""]
+        lines += [f"- {_verdict(result, labels)}: {_diff(result)}" for result in shown]
+    if summary.error_notes:
+        lines += ["", "## Errors", ""]
+        lines += [
+            f"- {note.count} × {_cell(note.message)} (first: row {note.key + 1})"
+            for note in summary.error_notes
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _verdict(result: Result, labels: tuple[str, ...]) -> str:
+    after = max(range(len(result.perturbed_probs)), key=result.perturbed_probs.__getitem__)
+    return f"{_cell(labels[result.label])} → {_cell(labels[after])}"
+
+
+def _diff(result: Result) -> str:
+    form = {"same": "{}", "gone": "~~{}~~ ", "new": "**{}**"}
+    return "".join(form[piece.kind].format(_cell(piece.text)) for piece in pieces(result))
+
+
+def _cell(text: str) -> str:
+    """Text that cannot leave its place in a Markdown table or start markup of its own."""
+    shown = visible(text).replace("\n", " ").replace("\\", "\\\\")
+    for mark in "|*_~`<>[]":
+        shown = shown.replace(mark, f"\\{mark}" if mark not in "<>" else ("&lt;" if mark == "<" else "&gt;"))
+    return shown

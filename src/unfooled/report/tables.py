@@ -1,0 +1,51 @@
+"""The rows of the summary, once for the terminal and once for files."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from unfooled.evaluation.metrics import Mean, Rate, Summary
+
+
+class Row(NamedTuple):
+    name: str
+    value: str
+    interval: str
+    n: str
+
+
+def summary_rows(summary: Summary) -> list[Row]:
+    """Rates with their 95 % intervals and the number of examples behind them."""
+    rows = [
+        _rate("accuracy before attack", summary.accuracy_before),
+        _rate("accuracy under attack", summary.accuracy_under_attack),
+        _rate("success rate of the attack", summary.success_rate),
+        _mean("words changed (of successes)", summary.words_changed, "{:.2f}"),
+        _mean("words changed, share", summary.perturbed_share, "{:.1%}"),
+        _mean("queries per attacked example", summary.queries, "{:.1f}"),
+        Row("queries, median", _shown(summary.queries.median, "{:.0f}"), "", str(summary.queries.n)),
+    ]
+    if summary.similarity.n:
+        rows.append(_mean("similarity of the last edit", summary.similarity, "{:.3f}"))
+    counts = ", ".join(f"{count} {name}" for name, count in summary.counts.items())
+    rows.append(Row("examples", counts, "", str(summary.total)))
+    return rows
+
+
+def _rate(name: str, rate: Rate) -> Row:
+    if not rate.n:
+        return Row(name, "–", "", "0")
+    return Row(name, f"{rate.value:.1%}", f"{rate.low:.1%} – {rate.high:.1%}", str(rate.n))
+
+
+def _mean(name: str, mean: Mean, form: str) -> Row:
+    if not mean.n:
+        return Row(name, "–", "", "0")
+    return Row(
+        name, _shown(mean.value, form), f"{_shown(mean.low, form)} – {_shown(mean.high, form)}", str(mean.n)
+    )
+
+
+def _shown(value: float, form: str) -> str:
+    return "–" if math.isnan(value) else form.format(value)

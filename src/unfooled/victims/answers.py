@@ -1,0 +1,146 @@
+"""Making sense of what a function or an endpoint answers: scores, probabilities, label names, dictionaries.
+
+One answer per text, in any of these forms:
+
+    [0.1, 0.9]                                            a score per class, in the order of the labels
+    0.9                                                   of the second of two classes
+    {"negative": 0.1, "positive": 0.9}                    by name
+    [{"label": "positive", "score": 0.9}, ...]            by name, in any order
+    "positive" or 1                                       a decided label: hard, no scores
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unfooled.errors import VictimError
+from unfooled.victims.base import Probabilities, one_hot, sigmoid_pair, softmax
+from unfooled.victims.labels import is_numbered
+
+_FORMS = "answer a score per class, a score by label name, or a label, one answer per text"
+
+
+class Answers(NamedTuple):
+    scores: Probabilities
+    hard: bool  # decided labels, turned into ones and zeros
+
+
+def as_rows(raw: Any) -> list[Any]:
+    """One entry per text. Arrays and tensors become plain lists; NumPy scalars keep their kind."""
+    if hasattr(raw, "detach"):
+        raw = raw.detach().cpu().numpy()
+    if isinstance(raw, np.ndarray):
+        if raw.ndim == 2 and raw.shape[1] == 1:
+            raw = raw[:, 0]
+        return list(raw.tolist())
+    if hasattr(raw, "tolist") and not isinstance(raw, (str, bytes)):
+        raw = raw.tolist()
+    if isinstance(raw, (str, bytes, Mapping)) or not isinstance(raw, Sequence):
+        raise VictimError(f"the answer is a {type(raw).__name__}, not a list with one entry per text", _FORMS)
+    return [one.tolist() if hasattr(one, "tolist") else one for one in raw]
+
+
+def interpret(raw: Any, count: int, labels: Sequence[str], *, logits: bool = False) -> Answers:
+    """`raw` as a matrix [count, classes]. `logits` turns scores into probabilities."""
+    array = _matrix(raw, count, len(labels))
+    if array is not None:
+        return Answers(softmax(array) if logits else array, hard=False)
+    rows = as_rows(raw)
+    if len(rows) != count:
+        raise VictimError(f"{count} texts were sent, but {len(rows)} answers came back", _FORMS)
+    if not rows:
+        return Answers(np.zeros((0, len(labels))), hard=False)
+    first = rows[0]
+    if isinstance(first, (str, bool)) or isinstance(first, numbers.Integral):
+        return Answers(one_hot([_class_of(row, labels) for row in rows], len(labels)), hard=True)
+    if isinstance(first, numbers.Real):
+        return Answers(_binary(rows, labels, logits), hard=False)
+    matrix = np.array([_scores_of(row, labels) for row in rows], dtype=np.float64)
+    return Answers(softmax(matrix) if logits else matrix, hard=False)
+
+
+def find_labels(raw: Any) -> tuple[str, ...]:
+    """The labels that one answer lets us see; numbers where it holds no names."""
+    row = as_rows(raw)[0]
+    if isinstance(row, (str, bool)) or isinstance(row, numbers.Integral):
+        raise VictimError(
+            f"the victim answers decided labels such as {row!r}, so its classes cannot be seen",
+            "name them all, such as --labels negative,positive",
+        )
+    if isinstance(row, numbers.Real):
+        return ("0", "1")
+    if isinstance(row, Mapping) or (row and isinstance(row[0], Mapping)):
+        # Sorted: such answers come in the order of their scores, which differs from text to text.
+        names = sorted(_by_name(row))
+        numbered = sorted(names, key=len)
+        return tuple(numbered if is_numbered(numbered) else names)
+    return tuple(str(index) for index in range(len(row)))
+
+
+def _matrix(raw: Any, count: int, classes: int) -> Probabilities | None:
+    """The common case, without a detour through lists."""
+    if isinstance(raw, np.ndarray) and raw.shape == (count, classes) and raw.dtype.kind == "f":
+        return np.asarray(raw, dtype=np.float64)
+    return None
+
+
+def _class_of(row: Any, labels: Sequence[str]) -> int:
+    if isinstance(row, str):
+        if row in labels:
+            return list(labels).index(row)
+        raise VictimError(
+            f"the victim answered the label {row!r}; the labels are {', '.join(labels)}",
+            "name all labels of the victim, such as --labels negative,positive",
+        )
+    if isinstance(row, numbers.Integral) and 0 <= int(row) < len(labels):
+        return int(row)
+    raise VictimError(f"{row!r} is not the number of one of the {len(labels)} classes", _FORMS)
+
+
+def _binary(rows: list[Any], labels: Sequence[str], logits: bool) -> Probabilities:
+    if len(labels) != 2:
+        raise VictimError(
+            f"the victim answers one number per text, but there are {len(labels)} labels", _FORMS
+        )
+    second = np.array(rows, dtype=np.float64)
+    if logits:
+        return sigmoid_pair(second)
+    return np.stack([1.0 - second, second], axis=1)
+
+
+def _scores_of(row: Any, labels: Sequence[str]) -> list[float]:
+    if isinstance(row, Mapping) or (isinstance(row, Sequence) and row and isinstance(row[0], Mapping)):
+        by_name = _by_name(row)
+        missing = [label for label in labels if label not in by_name]
+        if missing:
+            raise VictimError(
+                f"no score for {', '.join(missing)}: the answer names {', '.join(by_name)}",
+                "let the victim answer the scores of all classes, and give its own label names",
+            )
+        return [by_name[label] for label in labels]
+    if isinstance(row, Sequence) and not isinstance(row, str):
+        if len(row) != len(labels):
+            raise VictimError(
+                f"the answer has {len(row)} scores per text, but there are {len(labels)} labels "
+                f"({', '.join(labels)})",
+                "name one label per score",
+            )
+        try:
+            return [float(score) for score in row]
+        except (TypeError, ValueError):
+            pass
+    raise VictimError(f"an answer reads {str(row)[:80]!r}", _FORMS)
+
+
+def _by_name(row: Any) -> dict[str, float]:
+    try:
+        if isinstance(row, Mapping) and set(row) >= {"label", "score"}:
+            row = [row]
+        pairs = row.items() if isinstance(row, Mapping) else ((one["label"], one["score"]) for one in row)
+        return {str(name): float(score) for name, score in pairs}
+    except (KeyError, TypeError, ValueError):
+        raise VictimError(f"an answer reads {str(row)[:80]!r}", _FORMS) from None

@@ -1,0 +1,75 @@
+"""`check_victim`: what every victim must do. Ours pass it, and a plug-in's tests can call it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+
+import numpy as np
+
+from unfooled.victims.base import TextValue, Victim
+from unfooled.victims.checked import DECIMALS, validate
+
+TOLERANCE = 10.0**-DECIMALS
+
+
+def check_victim(victim: Victim, texts: Sequence[TextValue]) -> None:
+    """Raise AssertionError where `victim` breaks the protocol. Give a few texts that it can read."""
+    if len(texts) < 3:
+        raise ValueError("give at least three texts")
+    texts = list(texts)
+    _check_description(victim)
+    classes = len(victim.labels)
+    scores = victim.predict(texts)
+    _require(isinstance(scores, np.ndarray), "predict must return a NumPy array")
+    _require(scores.dtype == np.float64, f"predict must return float64, not {scores.dtype}")
+    validate(scores, len(texts), victim.labels, victim.name)
+
+    empty = victim.predict([])
+    _require(empty.shape == (0, classes), f"no texts must give shape (0, {classes}), not {empty.shape}")
+    _same(victim.predict(texts), scores, "asked twice, the victim changes its answers")
+    _same(victim.predict(texts[::-1])[::-1], scores, "the answers depend on the order of the texts")
+    alone = np.concatenate([victim.predict([text]) for text in texts])
+    _same(alone, scores, "the answers depend on the other texts of the batch")
+    repeated = victim.predict(texts + texts)
+    _same(repeated[len(texts) :], scores, "the answers depend on the size of the batch")
+    if "probabilities" not in victim.capabilities:
+        _require(bool(np.isin(scores, (0.0, 1.0)).all()), "labels only must come as ones and zeros")
+
+    print_before = victim.fingerprint()
+    victim.predict(texts[:1])
+    _require(victim.fingerprint() == print_before, "the fingerprint changes with use")
+    _check_transport(victim, texts, scores)
+
+
+def _check_description(victim: Victim) -> None:
+    _require(isinstance(victim, Victim), "something of the Victim protocol is missing")
+    _require(bool(victim.name), "the name is empty")
+    labels = victim.labels
+    _require(isinstance(labels, tuple) and len(labels) >= 2, "labels must be a tuple of at least two names")
+    _require(len(set(labels)) == len(labels), "a label occurs twice")
+    known = {"probabilities", "gradients", "attention", "embeddings"}
+    strange = set(victim.capabilities) - known
+    _require(not strange, f"unknown capabilities: {', '.join(sorted(strange))}")
+    _require(victim.batch_size >= 1, "batch_size must be at least 1")
+
+
+def _check_transport(victim: Victim, texts: list[TextValue], scores: np.ndarray) -> None:
+    """A worker process must get the victim: by pickling it, or by loading its spec again."""
+    try:
+        copy = pickle.loads(pickle.dumps(victim))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        _require(bool(getattr(victim, "spec", "")), "the victim can neither be pickled nor loaded by a spec")
+        return
+    _same(copy.predict(texts), scores, "a pickled copy answers differently")
+    _require(copy.fingerprint() == victim.fingerprint(), "a pickled copy has another fingerprint")
+
+
+def _same(found: np.ndarray, expected: np.ndarray, complaint: str) -> None:
+    gap = float(np.abs(found - expected).max(initial=0.0)) if found.shape == expected.shape else float("inf")
+    _require(gap <= TOLERANCE, f"{complaint} (by {gap:.1g})")
+
+
+def _require(condition: bool, complaint: str) -> None:
+    if not condition:
+        raise AssertionError(complaint)

@@ -1,0 +1,83 @@
+"""The wire under an HTTP victim: one client, a limit on requests at once and on requests per second."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import threading
+import time
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from unfooled.errors import MissingExtraError, VictimError
+
+T = TypeVar("T")
+
+
+class Line:
+    """One client on one event loop in one thread, so that sync and async callers share its connections."""
+
+    def __init__(self, *, concurrency: int, timeout: float, rate_limit: float) -> None:
+        try:
+            import httpx
+        except ImportError:
+            raise MissingExtraError("an HTTP victim", "http") from None
+        self._httpx = httpx
+        self._interval = 1.0 / rate_limit if rate_limit > 0 else 0.0
+        self._next = 0.0
+        self._loop = asyncio.new_event_loop()
+        self._slots = asyncio.Semaphore(concurrency)
+        self._client = httpx.AsyncClient(timeout=timeout, follow_redirects=False)
+        self._thread = threading.Thread(target=self._loop.run_forever, name="unfooled-http", daemon=True)
+        self._thread.start()
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    async def join(self, work: Coroutine[Any, Any, T]) -> T:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    async def post(self, url: str, content: bytes, headers: dict[str, str]) -> tuple[Any, str]:
+        """The response, or None and the reason why there is none."""
+        async with self._slots:
+            if self._interval:
+                now = time.monotonic()
+                start = max(now, self._next)
+                self._next = start + self._interval
+                await asyncio.sleep(start - now)
+            try:
+                return await self._client.post(url, content=content, headers=headers), ""
+            except self._httpx.TimeoutException:
+                return None, "a timeout"
+            except (self._httpx.InvalidURL, self._httpx.UnsupportedProtocol) as error:
+                raise VictimError(f"the address is not valid: {error}", "write http://HOST/PATH") from None
+            except self._httpx.TransportError as error:
+                return None, f"{type(error).__name__}: {error}"
+
+    def close(self) -> None:
+        if self._loop.is_closed():
+            return
+        if threading.current_thread() is self._thread:
+            self._loop.stop()
+            return
+        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result(timeout=5)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(timeout=5)
+        self._loop.close()
+
+
+def retry_after(value: str) -> float:
+    """Seconds to wait, from a header that holds seconds or a date; 0 where it holds neither."""
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return 0.0

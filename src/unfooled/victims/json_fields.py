@@ -1,0 +1,58 @@
+"""Dotted paths into JSON documents: `data.texts`, `outputs.0.scores`; an empty path is the document itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from unfooled.errors import VictimError
+
+
+def put(document: Mapping[str, Any], path: str, value: Any) -> Any:
+    """A copy of `document` with `value` at `path`."""
+    if not path:
+        return value
+    key, _, rest = path.partition(".")
+    inner = document.get(key)
+    return {**document, key: put(inner if isinstance(inner, Mapping) else {}, rest, value)}
+
+
+def dig(document: Any, path: str, source: str) -> Any:
+    """What stands at `path`. `source` is named in the error where nothing does."""
+    here = document
+    for part in path.split(".") if path else ():
+        if isinstance(here, Mapping) and part in here:
+            here = here[part]
+        elif isinstance(here, list) and part.isdigit() and int(part) < len(here):
+            here = here[int(part)]
+        else:
+            raise VictimError(
+                f"{source} answered without {part!r} of the path {path!r}; there is {_inventory(here)}",
+                "set output_field to where the answers stand, such as output_field=result.scores",
+            )
+    return here
+
+
+def as_object(name: str, value: Mapping[str, Any] | str | None) -> dict[str, Any]:
+    """A dictionary, or the JSON text of one."""
+    if not value:
+        return {}
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise VictimError(
+                f"{name} is not JSON: {error}", f'write {name}=\'{{"key": "value"}}\''
+            ) from None
+    if not isinstance(value, Mapping):
+        raise VictimError(f"{name} is not a JSON object", f'write {name}=\'{{"key": "value"}}\'')
+    return dict(value)
+
+
+def _inventory(here: Any) -> str:
+    if isinstance(here, Mapping):
+        return f"only {', '.join(map(repr, list(here)[:10]))}" if here else "an empty object"
+    if isinstance(here, list):
+        return f"a list of {len(here)}"
+    return f"{str(here)[:80]!r}"

@@ -1,0 +1,113 @@
+"""From what the user typed after `--model` to a victim."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from unfooled.errors import VictimError
+from unfooled.registry import registry
+from unfooled.victims.base import Reloadable, Victim
+from unfooled.victims.labels import parse_labels
+
+SKLEARN_SUFFIXES = (".skops", ".joblib", ".pkl", ".pickle")
+
+FORMS = (
+    "a model is one of: fake · python:package.module:function · sklearn:FILE.skops · "
+    "hf:FOLDER_OR_HUB_NAME · https://HOST/PATH"
+)
+
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*|.+\.py:[A-Za-z_][\w.]*")
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+def load_victim(
+    spec: str,
+    *,
+    labels: Sequence[str] | str | None = None,
+    trust_pickle: bool = False,
+    **options: Any,
+) -> Victim:
+    """Load the classifier that `spec` names.
+
+    `labels` names the classes in the model's order. `trust_pickle` allows files that run code when they
+    are opened. Any further option belongs to the kind of victim; text is turned into the option's type.
+    """
+    kind, rest = split_spec(spec)
+    names = parse_labels(labels)
+    load: Callable[..., Victim] = registry.load("victim", kind)
+    settled = _settle_options(kind, load, options)
+    victim = load(rest, labels=names, trust_pickle=trust_pickle, **settled)
+    if isinstance(victim, Reloadable):
+        victim.spec = spec
+        victim.options = {"labels": names, "trust_pickle": trust_pickle, **settled}
+    return victim
+
+
+def split_spec(spec: str) -> tuple[str, str]:
+    """The kind of victim and what its loader gets."""
+    spec = spec.strip()
+    kind, colon, rest = spec.partition(":")
+    if kind in registry.names("victim"):
+        if kind in ("http", "https"):
+            return kind, spec
+        if colon or kind == "fake":
+            return kind, rest
+        raise VictimError(f"{spec!r} says what kind of model it is, but not which", FORMS)
+    path = Path(spec).expanduser()
+    if path.is_dir():
+        if (path / "config.json").is_file():
+            return "hf", str(path)
+        raise VictimError(f"the folder {spec} holds no model: it has no config.json", FORMS)
+    if path.suffix.lower() in SKLEARN_SUFFIXES:
+        return "sklearn", str(path)  # a missing file is named by the loader
+    if path.is_file():
+        known = ", ".join(SKLEARN_SUFFIXES)
+        raise VictimError(f"{spec} is not a model file that can be read", f"known endings: {known}")
+    if _FUNCTION.fullmatch(spec):
+        return "python", spec
+    if _HUB_NAME.fullmatch(spec):
+        return "hf", spec
+    if "/" in spec or "\\" in spec or spec.startswith((".", "~")):
+        raise VictimError(f"there is no file or folder {spec}", "check the path")
+    raise VictimError(f"{spec!r} is not a model", FORMS)
+
+
+def _settle_options(kind: str, load: Callable[..., Victim], options: dict[str, Any]) -> dict[str, Any]:
+    """Check the names and turn text from the command line into the type of each option's default."""
+    parameters = {
+        name: parameter
+        for name, parameter in inspect.signature(load).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY and name not in ("labels", "trust_pickle")
+    }
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(load).parameters.values())
+    settled = {}
+    for name, value in options.items():
+        if name not in parameters:
+            if not takes_any:
+                known = ", ".join(parameters) or "none"
+                raise VictimError(f"{kind} victims have no option {name!r}", f"their options: {known}")
+            settled[name] = value
+        else:
+            settled[name] = _as_type(name, value, parameters[name].default)
+    return settled
+
+
+def _as_type(name: str, value: Any, default: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if isinstance(default, bool):
+        if value.lower() in ("true", "yes", "on", "1"):
+            return True
+        if value.lower() in ("false", "no", "off", "0"):
+            return False
+        raise VictimError(f"{name}={value} is neither true nor false", f"write {name}=true")
+    if isinstance(default, (int, float)):
+        try:
+            return type(default)(value)
+        except ValueError:
+            raise VictimError(f"{name}={value} is not a number", f"write {name}={default}") from None
+    return value

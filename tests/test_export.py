@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unfooled.core.result import Result
+from unfooled.data.loading import load_data
+from unfooled.errors import RunFileError
+from unfooled.evaluation.export import export
+from unfooled.evaluation.store import RunFile
+from unfooled.text import Edit
+
+FOUND = Result(
+    key=3,
+    outcome="success",
+    label=1,
+    fields=(("text", '=a "fine",\nlong 😀 film'),),
+    field=0,
+    perturbed='=a "nice",\nlong 😀 film',
+    probs=(0.1, 0.9),
+    perturbed_probs=(0.7, 0.3),
+    edits=(Edit("replace", 1, "fine", "nice", 4),),
+    words=4,
+    queries=12,
+    asked=15,
+    similarity=0.875,
+)
+FAILED = Result(
+    key=9, outcome="error", label=-1, fields=(("text", "x"),), field=0, perturbed="x", note="row 10: no label"
+)
+COLUMNS = [
+    "key", "outcome", "label", "label_name", "text", "perturbed_text", "predicted_before", "predicted_after",
+    "p_true_before", "p_true_after", "words", "changed_words", "perturbed_share", "queries", "asked",
+    "similarity", "edits", "note",
+]  # fmt: skip
+EDITS = [{"kind": "replace", "position": 1, "before": "fine", "after": "nice", "at": 4}]
+EXPECTED: list[dict[str, Any]] = [
+    dict(
+        zip(
+            COLUMNS,
+            [3, "success", 1, "pos", FOUND.original, FOUND.perturbed, "pos", "neg", 0.9, 0.3, 4, 1, 0.25, 12,
+             15, 0.875, EDITS, ""],
+            strict=True,
+        )
+    ),
+    dict(
+        zip(
+            COLUMNS,
+            [9, "error", -1, "", "x", "x", "", "", None, None, 0, 0, 0.0, 0, 0, None, [], "row 10: no label"],
+            strict=True,
+        )
+    ),
+]  # fmt: skip
+
+
+def run_with(folder: Path, *results: Result) -> Path:
+    with RunFile.open(folder, {"identity": {"labels": ["neg", "pos"]}}) as run:
+        for result in results:
+            run.add(result)
+    return folder
+
+
+def test_jsonl(tmp_path: Path) -> None:
+    assert export(run_with(tmp_path / "run", FOUND, FAILED), tmp_path / "deep" / "out.jsonl") == 2
+    lines = (tmp_path / "deep" / "out.jsonl").read_text("utf-8").split("\n")
+    assert [json.loads(line) for line in lines[:-1]] == EXPECTED
+    assert [file.name for file in (tmp_path / "deep").iterdir()] == ["out.jsonl"]
+
+
+def test_csv_keeps_the_data_exact(tmp_path: Path) -> None:
+    export(run_with(tmp_path / "run", FOUND, FAILED), tmp_path / "out.csv")
+    with open(tmp_path / "out.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == COLUMNS
+    for row, expected in zip(rows, EXPECTED, strict=True):
+        assert json.loads(row.pop("edits")) == expected["edits"]
+        assert row == {k: "" if v is None else str(v) for k, v in expected.items() if k != "edits"}
+
+
+@pytest.mark.parametrize("name", ["out.parquet", "folder"])
+def test_arrow_formats(tmp_path: Path, name: str) -> None:
+    datasets = pytest.importorskip("datasets")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    out = tmp_path / name
+    for _ in range(2):  # an export replaces an earlier one
+        export(run_with(tmp_path / "run", FOUND, FAILED), out)
+    rows = parquet.read_table(out).to_pylist() if out.suffix else datasets.load_from_disk(out).to_list()
+    assert [{**row, "edits": json.loads(row["edits"])} for row in rows] == EXPECTED
+
+
+def test_pairs_get_a_column_per_field(tmp_path: Path) -> None:
+    pair = replace(FOUND, fields=(("premise", "p"), ("note", "n")), field=0, perturbed="q")
+    export(run_with(tmp_path / "run", pair), tmp_path / "out.jsonl")
+    row = json.loads((tmp_path / "out.jsonl").read_text("utf-8"))
+    assert (row["premise"], row["field_note"], row["text"], row["perturbed_text"], row["note"]) == (
+        "p",
+        "n",
+        "p",
+        "q",
+        "",
+    )
+
+
+def test_an_export_is_data_again(tmp_path: Path) -> None:
+    many = [replace(FOUND, key=key, label=key % 2) for key in range(2500)]
+    assert export(run_with(tmp_path / "run", *many), tmp_path / "out.csv") == 2500
+    data = load_data(tmp_path / "out.csv", text="perturbed_text", label="label_name")
+    assert (len(data), data.labels) == (2500, ("neg", "pos"))
+    assert next(iter(data)).content == (("perturbed_text", FOUND.perturbed),)
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.parquet", "folder"])
+def test_an_empty_run(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("datasets")
+    assert export(run_with(tmp_path / "run"), tmp_path / name) == 0
+    assert (tmp_path / name).exists()
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    run = run_with(tmp_path / "run", FOUND)
+    with pytest.raises(RunFileError, match=r"cannot export to '\.xlsx'") as caught:
+        export(run, tmp_path / "out.xlsx")
+    assert ".parquet" in caught.value.remedy
+    with pytest.raises(RunFileError, match="no exported folder"):
+        export(run, run)
+    with pytest.raises(RunFileError, match="cannot be written"):
+        export(run, run / "run.sqlite" / "out.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(RunFileError, match="is a folder"):
+        export(run, tmp_path / "folder.csv")
+    with pytest.raises(RunFileError, match="there is no run"):
+        export(tmp_path / "nothing", tmp_path / "out.csv")
+    assert (run / "run.sqlite").exists()

@@ -1,0 +1,278 @@
+"""A whole attack into a run file: outcomes, resuming, refusing, and surviving what goes wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from reviews import sentences, write_csv
+
+import unfooled
+from unfooled.core.result import Result
+from unfooled.errors import CapabilityError, DataError, RunFileError, VictimError
+from unfooled.evaluation.run import Observer, Run, attack
+from unfooled.evaluation.session import Settings
+from unfooled.evaluation.store import RunFile
+from unfooled.victims.fake import FakeVictim
+from unfooled.victims.function import FunctionVictim
+
+
+def digest(path: Path) -> str:
+    with closing(RunFile.read(path)) as file:
+        return file.content_digest()
+
+
+class Counting(FakeVictim):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.texts: list[Any] = []
+
+    def predict(self, texts: Sequence[Any], /) -> Any:
+        self.texts.extend(texts)
+        return super().predict(texts)
+
+
+def test_six_lines_of_python(tmp_path: Path) -> None:
+    write_csv(tmp_path / "mine.csv", sentences(30))
+    victim = unfooled.load_victim("fake")
+    data = unfooled.load_data(tmp_path / "mine.csv")
+    run = unfooled.attack(victim, data, "deepwordbug", out=tmp_path / "run", limit=20)
+    summary = run.summary()
+    assert summary.total == 20
+    assert summary.accuracy_before.value == 1.0
+    assert summary.success_rate.value > 0.5
+    assert summary.accuracy_under_attack.value == pytest.approx(1 - summary.success_rate.value)
+    for result in run.results():
+        assert result.queries > 1
+        assert (result.perturbed != result.original) == bool(result.edits)
+
+
+def test_the_same_call_again_asks_nothing_new_and_a_larger_limit_goes_on(tmp_path: Path) -> None:
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(40)))
+    victim = Counting()
+    attack(victim, data, "deepwordbug", out=tmp_path / "run", limit=10)
+    first = digest(tmp_path / "run")
+    before = len(victim.texts)
+    started: list[tuple[int, int]] = []
+
+    class Watch(Observer):
+        def started(self, total: int, done: int) -> None:
+            started.append((total, done))
+
+        def finished(self, result: Result) -> None:
+            started.append((-1, result.key))
+
+    attack(victim, data, "deepwordbug", out=tmp_path / "run", limit=10, observer=Watch())
+    assert started == [(10, 10)]
+    assert digest(tmp_path / "run") == first
+    asked_by_checks = len(victim.texts) - before
+    assert asked_by_checks < 200  # the checks before an attack, and nothing else
+    attack(victim, data, "deepwordbug", out=tmp_path / "run")
+    attack(Counting(), data, "deepwordbug", out=tmp_path / "whole")
+    assert digest(tmp_path / "run") == digest(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("window", [1, 7, 500])
+def test_the_window_does_not_change_the_run(tmp_path: Path, window: int) -> None:
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(25)))
+    attack("fake", data, "deepwordbug", out=tmp_path / "a", settings=Settings(window=window))
+    attack("fake", data, "deepwordbug", out=tmp_path / "b")
+    assert digest(tmp_path / "a") == digest(tmp_path / "b")
+
+
+def test_another_seed_is_another_run_and_is_not_mixed_in(tmp_path: Path) -> None:
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(5)))
+    attack("fake", data, "deepwordbug", out=tmp_path / "run")
+    with pytest.raises(RunFileError, match="seed"):
+        attack("fake", data, "deepwordbug", out=tmp_path / "run", settings=Settings(seed=1))
+    attack("fake", data, "deepwordbug", out=tmp_path / "run", settings=Settings(seed=1), restart=True)
+    with closing(RunFile.read(tmp_path / "run")) as file:
+        assert file.header["identity"]["seed"] == 1
+
+
+def test_the_header_alone_rebuilds_the_recipe(tmp_path: Path) -> None:
+    from unfooled.core.recipe import load_recipe, recipe_from_json
+
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(3)))
+    attack("fake", data, "deepwordbug@paper", out=tmp_path / "run")
+    with closing(RunFile.read(tmp_path / "run")) as file:
+        assert recipe_from_json(file.header["identity"]["recipe"]) == load_recipe("deepwordbug@paper")
+        assert file.header["environment"]["unfooled"] == unfooled.__version__
+        assert file.counters()["victim"]["computed"] > 0
+
+
+def test_a_victim_that_throws_on_one_text_errs_on_that_one_only_and_it_is_tried_again(tmp_path: Path) -> None:
+    rows = sentences(12)
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", rows))
+    run = attack(FakeVictim(poison="number 7."), data, "deepwordbug", out=tmp_path / "run")
+    results = {result.key: result for result in run.results()}
+    assert [key for key, result in results.items() if result.outcome == "error"] == [7]
+    assert "number 7." in results[7].note or "poison" in results[7].note
+    assert run.summary().errors == 1
+    assert run.summary().success_rate.n == 11
+
+    again: list[int] = []
+
+    class Watch(Observer):
+        def finished(self, result: Result) -> None:
+            again.append(result.key)
+
+    attack(FakeVictim(poison="number 7."), data, "deepwordbug", out=tmp_path / "run", observer=Watch())
+    assert again == [7]
+
+
+def test_nan_for_one_text_is_an_error_for_that_one_only(tmp_path: Path) -> None:
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(70)))
+    run = attack(FakeVictim(nan_on="number 68."), data, "deepwordbug", out=tmp_path / "run")
+    errors = [result for result in run.results() if result.outcome == "error"]
+    assert [result.key for result in errors] == [68]
+    assert "NaN" in errors[0].note
+
+
+def test_wrong_shapes_and_logits_are_refused_before_the_attack(tmp_path: Path) -> None:
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(70)))
+
+    def three(texts: list[str]) -> np.ndarray:
+        return np.full((len(texts), 3), 1 / 3)
+
+    def logits(texts: list[str]) -> np.ndarray:
+        return np.array([[len(text), -len(text)] for text in texts], dtype=float)
+
+    for wrong in (three, logits):
+        with pytest.raises(VictimError):
+            attack(
+                FunctionVictim(wrong, labels=("negative", "positive")),
+                data,
+                "deepwordbug",
+                out=tmp_path / "x",
+            )
+
+
+def test_hard_labels_only_names_what_would_work(tmp_path: Path) -> None:
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(5)))
+
+    def hard(texts: list[str]) -> list[str]:
+        return ["positive" if "great" in text else "negative" for text in texts]
+
+    with pytest.raises(CapabilityError, match="needs probabilities.*\n.*no attack works"):
+        attack(FunctionVictim(hard, labels=("negative", "positive")), data, "deepwordbug", out=tmp_path / "x")
+
+
+def test_labels_that_do_not_match_show_both_lists(tmp_path: Path) -> None:
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", [("good film", "ham"), ("bad film", "spam")]))
+    with pytest.raises(DataError, match="ham") as caught:
+        attack("fake", data, "deepwordbug", out=tmp_path / "x")
+    assert "negative" in str(caught.value)
+    label_map = {"ham": "positive", "spam": "negative"}
+    run = attack("fake", data, "deepwordbug", out=tmp_path / "y", label_map=label_map)
+    assert run.summary().total == 2
+
+
+def test_rows_that_cannot_be_attacked_are_named_errors(tmp_path: Path) -> None:
+    rows = [*sentences(3), ("", "positive"), ("😀 😀 😀", "negative"), ("great " * 20_000, "positive")]
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", rows))
+    results = {
+        result.key: result for result in attack("fake", data, "deepwordbug", out=tmp_path / "run").results()
+    }
+    assert results[3].outcome == "error"
+    assert "row 5" in results[3].note  # line 5 of the file, as an editor counts
+    assert (results[4].outcome, results[4].note) == ("failure", "there are no words to edit")
+    assert results[5].outcome == "error"
+    assert "20,000 words" in results[5].note
+    assert "--max-words" in results[5].note
+
+
+def test_a_target_class_by_name(tmp_path: Path) -> None:
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(6)))
+    run = attack("fake", data, "deepwordbug", out=tmp_path / "run", target="negative")
+    by_label = {result.label: result.outcome for result in run.results()}
+    assert by_label[0] == "skipped"  # already negative
+    with pytest.raises(DataError, match="negative, positive"):
+        attack("fake", data, "deepwordbug", out=tmp_path / "x", target="neutral")
+
+
+# -- what kills a run ------------------------------------------------------------------------------
+
+
+def start(folder: Path, *more: str) -> subprocess.Popen[str]:
+    command = [
+        sys.executable,
+        "-m",
+        "unfooled.cli",
+        "attack",
+        "--model",
+        "fake",
+        "--data",
+        str(folder / "d.csv"),
+    ]
+    command += ["--attack", "deepwordbug", "--out", str(folder / "run"), "--window", "8", *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def rows_written(path: Path) -> int:
+    try:
+        with closing(sqlite3.connect(f"file:{path / 'run.sqlite'}?mode=ro", uri=True)) as base:
+            return int(base.execute("SELECT count(*) FROM results").fetchone()[0])
+    except sqlite3.Error:
+        return 0
+
+
+def wait_for_rows(folder: Path, process: subprocess.Popen[str], n: int) -> None:
+    deadline = time.monotonic() + 60
+    while rows_written(folder / "run") < n:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("how", "workers"), [(signal.SIGKILL, "1"), (signal.SIGINT, "1"), (signal.SIGKILL, "2")]
+)
+def test_killed_and_continued_equals_uninterrupted(tmp_path: Path, how: signal.Signals, workers: str) -> None:
+    write_csv(tmp_path / "d.csv", sentences(400))
+    slow = ["--workers", workers, "--victim-option", "delay=0.02"]
+    process = start(tmp_path, *slow)
+    wait_for_rows(tmp_path, process, 20)
+    os.kill(process.pid, how)
+    _, errors = process.communicate(timeout=60)
+    saved = rows_written(tmp_path / "run")
+    assert 20 <= saved < 400
+    if how is signal.SIGINT:
+        assert process.returncode == 130
+        assert "repeat the command to go on" in errors
+    again = start(tmp_path, "--victim-option", "delay=0.0", "--json")
+    output, errors = again.communicate(timeout=120)
+    assert again.returncode == 0, errors
+    whole = attack("fake", tmp_path / "d.csv", "deepwordbug", out=tmp_path / "whole")
+    assert digest(tmp_path / "run") == digest(whole.path)
+    assert '"total": 400' in output
+
+
+def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
+    def peak(rows: int) -> int:
+        data = write_csv(tmp_path / f"{rows}.csv", sentences(rows))
+        code = (
+            "import resource, sys; from unfooled.evaluation.run import attack; "
+            "attack('fake', sys.argv[1], 'deepwordbug', out=sys.argv[2]); "
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        )
+        command = [sys.executable, "-c", code, str(data), str(tmp_path / f"run{rows}")]
+        return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+    small, large = peak(3_000), peak(12_000)
+    assert large < small * 1.15
+
+
+def test_run_is_read_from_its_file_only(tmp_path: Path) -> None:
+    with pytest.raises(RunFileError, match="no run"):
+        Run(tmp_path / "nothing").summary()
