@@ -8,8 +8,6 @@ from typing import Any
 
 from bench_data import Row
 
-SHOWN = 60  # differences kept in results.json
-
 
 def compare(rows: Sequence[Row], answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """How often outcome, text and queries agree. Every difference is kept with both texts."""
@@ -30,8 +28,7 @@ def compare(rows: Sequence[Row], answers: Sequence[dict[str, Any]]) -> dict[str,
         **{f"same_{part}": same[part] for part in ("outcome", "text", "queries", "found")},
         "share_found": same["found"] / max(1, count),
         "share_queries": same["queries"] / max(1, count),
-        "differences": differences[:SHOWN],
-        "differences_in_all": len(differences),
+        "differences": differences,
     }
 
 
@@ -39,6 +36,11 @@ def describe(row: Row, a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
     """One difference, with the words where the two texts part."""
     return {
         "index": a["index"],
+        "kind": "text"
+        if a["text"] != b["text"]
+        else "outcome"
+        if a["outcome"] != b["outcome"]
+        else "queries",
         "original": row.text,
         "textattack": {key: a.get(key) for key in ("outcome", "text", "queries", "score", "note")},
         "unfooled": {key: b.get(key) for key in ("outcome", "text", "queries", "score", "note")},

@@ -3,7 +3,8 @@
 The harness writes one JSON line per block, `{"indices": [3, 4, 5]}`, and reads one JSON line back:
 `{"seconds": wall, "results": [...], "meters": {...}}`. The first line of a side is `{"ready": ...}`, so
 start-up is outside every measured time. A result has `index`, `outcome` (success, failure, skipped, error),
-`text` and `queries`. Meters are what the side's models did during the block.
+`text` and `queries`. Meters are what the side's models did during the block. After the measured blocks
+TextAttack's side also takes `{"explain": [...]}`, the other side's results where they differ.
 """
 
 from __future__ import annotations
@@ -79,11 +80,15 @@ def serve(
     meters: dict[str, Meter],
     channel: TextIO,
     facts: dict[str, Any],
+    explain: Callable[[dict[str, Any]], str] | None = None,
 ) -> None:
     """Answer blocks until stdin closes."""
     print(json.dumps({"ready": facts}), file=channel)
     for line in sys.stdin:
         request = json.loads(line)
+        if explain is not None and "explain" in request:
+            print(json.dumps([explain(other) for other in request["explain"]]), file=channel)
+            continue
         print(json.dumps(measured(attack_block, request["indices"], meters)), file=channel)
 
 
@@ -122,21 +127,28 @@ class Side:
         self.facts: dict[str, Any] = self._read()["ready"]
         self.startup_seconds = time.perf_counter() - started
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self) -> Any:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
             self._log.flush()
             tail = Path(self._log.name).read_text(encoding="utf-8")[-2000:]
             raise SystemExit(f"the {self.name} side ended (exit {self._process.wait()}):\n{tail}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        return json.loads(line)
 
-    def block(self, indices: Sequence[int]) -> dict[str, Any]:
+    def _ask(self, request: dict[str, Any]) -> Any:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"indices": list(indices)}) + "\n")
+        self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         return self._read()
+
+    def block(self, indices: Sequence[int]) -> dict[str, Any]:
+        answer: dict[str, Any] = self._ask({"indices": list(indices)})
+        return answer
+
+    def explain(self, others: Sequence[dict[str, Any]]) -> list[str]:
+        reasons: list[str] = self._ask({"explain": list(others)})
+        return reasons
 
     def close(self) -> None:
         assert self._process.stdin is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -186,16 +187,34 @@ def _explanations(scenarios: Sequence[dict[str, Any]]) -> str:
 
 
 def _differences(scenarios: Sequence[dict[str, Any]]) -> str:
-    parts = ["## Differences\n"]
+    """Every example on which the sides differ, and why: see `textattack_quirks.py`."""
+    parts = [
+        "## Differences\n",
+        "A reason stands here only if TextAttack, with that one thing changed, gave exactly Unfooled's"
+        " outcome, text and number of queries.\n",
+    ]
     for one in scenarios:
         agree = one["agreement"]
-        parts.append(f"### {one['scenario']}: {agree['differences_in_all']} of {agree['examples']}\n")
-        for each in agree["differences"][:12]:
-            a, b = each["textattack"], each["unfooled"]
-            words = "; ".join(f"{own} → {x} | {y}" for own, x, y in each["words"][:6]) or "same text"
+        found = agree["differences"]
+        parts.append(f"### {one['scenario']}: {len(found)} of {agree['examples']}\n")
+        counts = Counter(each.get("reason", "not examined") or "**unexplained**" for each in found)
+        parts += [f"- {count} × {reason}" for reason, count in counts.most_common()]
+        parts.append("" if found else "None.\n")
+        rows = [_difference(each) for each in found if each["kind"] != "queries" or not each.get("reason")]
+        if rows:
             parts.append(
-                f"- example {each['index']}: {a['outcome']} in {a['queries']} queries | {b['outcome']} in "
-                f"{b['queries']}. {words}"
+                table(("example", "TextAttack", "Unfooled", "words: original → TA · Unfooled", "why"), rows)
             )
-        parts.append("")
     return "\n".join(parts)
+
+
+def _difference(each: dict[str, Any]) -> tuple[object, ...]:
+    a, b = each["textattack"], each["unfooled"]
+    words = "; ".join(f"{own} → {x} · {y}" for own, x, y in each["words"][:6]) or "same text"
+    return (
+        each["index"],
+        f"{a['outcome']}, {a['queries']}",
+        f"{b['outcome']}, {b['queries']}",
+        words.replace("|", "/"),
+        each.get("reason", "not examined") or "**unexplained**",
+    )

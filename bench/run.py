@@ -138,6 +138,13 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
             f"Unfooled {answer['unfooled']['seconds']:.1f} s, ratio {ratio:.2f}",
             flush=True,
         )
+    agreement = compare(rows, answers)
+    differences = agreement["differences"]
+    if scenario.padding != "shipped":
+        # Padding does not change the answers, and explaining at 15 s per attack would take an hour.
+        others = [one["unfooled"] | {"index": one["index"]} for one in differences]
+        for one, reason in zip(differences, sides["textattack"].explain(others), strict=True):
+            one["reason"] = reason
     for side in sides.values():
         side.close()
     limit_after = raw_limit(scenario, file, args, parts)
@@ -156,7 +163,7 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
         "sides": {name: total([one[name] for one in answers]) for name in sides},
         "facts": {name: side.facts for name, side in sides.items()},
         "startup_seconds": {name: round(side.startup_seconds, 2) for name, side in sides.items()},
-        "agreement": compare(rows, answers),
+        "agreement": agreement,
         "raw_limit": max(limits, key=lambda one: one["tokens_per_second"]) if limits else None,
     }
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from bench_data import Row, read_jsonl
 from protocol import Meter, one_thread, private_stdout, run_all, serve
+from textattack_quirks import explain
 
 ENCODER_TOKENS = 256
 ENCODER_BATCH = 32
@@ -220,12 +221,15 @@ def main() -> None:
     def attack_block(indices: Sequence[int]) -> list[dict[str, Any]]:
         return [attack_one(attack, index, rows[index]) for index in indices]
 
+    def why(other: dict[str, Any]) -> str:
+        return explain(lambda: attack_one(attack, other["index"], rows[other["index"]]), other)
+
     if args.serve:
         from importlib.metadata import version
 
         names = ("textattack", "torch", "transformers", "scikit-learn", "nltk")
         facts = {"startup_seconds": round(started, 2), "versions": {name: version(name) for name in names}}
-        serve(attack_block, meters, channel, facts)
+        serve(attack_block, meters, channel, facts, why)
     else:
         run_all(attack_block, meters, min(args.limit or len(rows), len(rows)), 1, args.out)
 

@@ -149,7 +149,7 @@ def test_pairs_edit_only_the_named_field() -> None:
 def test_part_of_speech_must_match_and_nouns_may_replace_verbs() -> None:
     table = {"superb": ["awful", "badly", "sink"]}
     kinds = tags({"superb": "ADJ", "awful": "ADJ", "badly": "ADV", "sink": "VERB", "film": "NOUN"})
-    asked = oracles(table, WEIGHTS | {"badly": -0.4}, **{"tag:perceptron": kinds})
+    asked = oracles(table, WEIGHTS | {"badly": -0.4}, **{"tag:perceptron-tagger": kinds})
     assert attack_one(swap(constraints=(SamePartOfSpeech(),)), asked, "superb film").perturbed == "awful film"
 
     part = SamePartOfSpeech()
@@ -162,7 +162,7 @@ def test_part_of_speech_must_match_and_nouns_may_replace_verbs() -> None:
 def test_the_tagger_sees_a_window_of_the_original_text() -> None:
     kinds = tags({})
     words = "one two three four five superb seven eight nine ten eleven"
-    asked = oracles({"superb": ["okay"]}, **{"tag:perceptron": kinds})
+    asked = oracles({"superb": ["okay"]}, **{"tag:perceptron-tagger": kinds})
     attack_one(swap(constraints=(SamePartOfSpeech(before=4, after=3),)), asked, words)
     assert kinds.asked == [
         (("two", "three", "four", "five", "superb", "seven", "eight", "nine"), 4, ("okay",))
@@ -321,7 +321,7 @@ class TestEveryRecipe:
     def test_is_deterministic_and_never_edits_stop_words_or_the_original(self, recipe: Recipe) -> None:
         asked = oracles(
             {"superb": ["awful", "okay"], "pleasant": ["passable"], "film": ["movie"]},
-            **{"tag:perceptron": tags({}), "encode:minilm": encoder()},
+            **{"tag:perceptron-tagger": tags({}), "encode:minilm": encoder()},
         )
         text = "The superb, pleasant film is on."
         results = [attack_one(recipe, asked, text, seed=4) for _ in range(2)]

@@ -50,7 +50,7 @@ def test_six_lines_of_python(tmp_path: Path) -> None:
     summary = run.summary()
     assert summary.total == 20
     assert summary.accuracy_before.value == 1.0
-    assert summary.success_rate.value > 0.5
+    assert summary.success_rate.value > 0.3
     assert summary.accuracy_under_attack.value == pytest.approx(1 - summary.success_rate.value)
     for result in run.results():
         assert result.queries > 1
@@ -263,7 +263,8 @@ def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
         data = write_csv(tmp_path / f"{rows}.csv", sentences(rows))
         code = (
             "import resource, sys; from unfooled.evaluation.run import attack; "
-            "attack('fake', sys.argv[1], 'deepwordbug', out=sys.argv[2]); "
+            "from unfooled.evaluation.session import Settings; "
+            "attack('fake', sys.argv[1], 'deepwordbug', out=sys.argv[2], settings=Settings(cache_size=5000)); "
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
         )
         command = [sys.executable, "-c", code, str(data), str(tmp_path / f"run{rows}")]

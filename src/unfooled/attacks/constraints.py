@@ -39,7 +39,7 @@ class SamePartOfSpeech:
     The context is the original text's: `before` and `after` say how many words of it the tagger sees.
     """
 
-    tagger: str = "perceptron"
+    tagger: str = "perceptron-tagger"
     before: int = 4
     after: int = 4
     noun_for_verb: bool = True

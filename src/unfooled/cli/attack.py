@@ -80,7 +80,7 @@ def run_attack(options: AttackOptions) -> int:
         seed=options.seed, budget=options.budget, max_words=options.max_words, window=options.window
     )
     console = Console(stderr=True, quiet=options.json)
-    with LiveObserver(console, title=f"{recipe.full_name} on {victim.name}") as observer:
+    with LiveObserver(console, title=recipe.full_name) as observer:
         try:
             run = attack(
                 victim,

@@ -41,7 +41,7 @@ def run_demo(out: Path, limit: int) -> int:
         train_demo_victim(model, data)
     victim = load_victim(str(model), labels=LABELS)
     recipe = load_recipe("textfooler")
-    with LiveObserver(console, title=f"{recipe.full_name} on {victim.name}") as observer:
+    with LiveObserver(console, title=recipe.full_name) as observer:
         run = attack(victim, load_data(data), recipe, out=out / "run", limit=limit, observer=observer)
     show_run(run.path, examples=8, as_json=False)
     report = write_report(run.path, out / "report")

@@ -21,14 +21,12 @@ def list_attacks(*, as_json: bool) -> None:
         typer.echo(json.dumps([_brief(recipe) for recipe in recipes], indent=2))
         return
     table = Table(title="Attacks", title_justify="left", box=None, pad_edge=False)
-    for heading in ("name", "what it does", "needs", "asks", "paper"):
-        table.add_column(heading, overflow="fold")
+    for heading in ("name", "what it does", "needs", "paper"):
+        table.add_column(heading, overflow="fold", no_wrap=heading == "name")
     for recipe in recipes:
         default = load_recipe(recipe.name) == recipe
         name = f"{recipe.full_name}{' *' if default else ''}"
-        table.add_row(
-            name, recipe.summary, ", ".join(recipe.needs), ", ".join(recipe.oracles()) or "–", recipe.paper
-        )
+        table.add_row(name, recipe.summary, ", ".join((*recipe.needs, *recipe.oracles())), recipe.paper)
     Console().print(table)
     typer.echo("\n* what the name alone means. `unfooled show NAME` tells the rest.")
 

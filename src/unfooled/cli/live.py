@@ -51,7 +51,8 @@ class LiveObserver(Observer):
         self.stop()
 
     def stop(self) -> None:
-        self._progress.stop()
+        if self._progress.live.is_started:
+            self._progress.stop()
 
     def checked(self, report: Preflight) -> None:
         for check in report.checks:

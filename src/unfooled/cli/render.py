@@ -15,10 +15,11 @@ from rich.text import Text as Styled
 from unfooled.core.result import Result
 from unfooled.evaluation.metrics import Summary, summarise
 from unfooled.evaluation.store import RunFile
-from unfooled.report.tables import summary_rows
+from unfooled.report.tables import counts_line, summary_rows
 from unfooled.report.words import pieces, visible
 
 _STYLES = {"same": "", "gone": "red strike", "new": "bold green"}
+_PLAIN = {"same": "{}", "gone": "[{}→", "new": "{}]"}
 
 
 def show_run(path: Path, *, examples: int, as_json: bool) -> Summary:
@@ -32,19 +33,20 @@ def show_run(path: Path, *, examples: int, as_json: bool) -> Summary:
         console = Console()
         title = f"{environment['attack']} on {environment['victim']}, data {environment['data']}"
         console.print(_summary_table(summary, title))
+        console.print(counts_line(summary), highlight=False)
         if shown := list(islice(file.results(outcome="success"), examples)):
             console.print(
                 f"\n[bold]{len(shown)} of {summary.counts['success']} successes[/]", highlight=False
             )
         for result in shown:
-            console.print(diff_line(result, file.labels))
+            console.print(diff_line(result, file.labels, coloured=console.color_system is not None))
         _print_errors(console, summary)
         console.print(f"\nrun file: {path}", highlight=False, markup=False)
     return summary
 
 
-def diff_line(result: Result, labels: tuple[str, ...]) -> Styled:
-    """`positive → negative: a ~great~ **terrible** film`, with colours."""
+def diff_line(result: Result, labels: tuple[str, ...], *, coloured: bool) -> Styled:
+    """`positive → negative: a great terrible film` in colours; without them `a [great→terrible] film`."""
     after = max(range(len(result.perturbed_probs)), key=result.perturbed_probs.__getitem__)
     line = Styled(f"  {visible(labels[result.label])} → {visible(labels[after])}: ", style="dim")
     # Long texts are cut to the neighbourhood of the first edit; the run file has all of it.
@@ -58,8 +60,9 @@ def diff_line(result: Result, labels: tuple[str, ...]) -> Styled:
         if shown > 600:
             line.append("…")
             break
-        line.append(visible(text), style=_STYLES[piece.kind])
-        if piece.kind == "gone":
+        form = "{}" if coloured else _PLAIN[piece.kind]
+        line.append(form.format(visible(text)), style=_STYLES[piece.kind])
+        if coloured and piece.kind == "gone":
             line.append(" ")
         shown += len(text)
     return line

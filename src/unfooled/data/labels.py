@@ -174,8 +174,8 @@ def _mismatch(cause: str, data: Sequence[str], victim: Sequence[str]) -> DataErr
     right = victim[0] if victim else "victim"
     return DataError(
         f"{cause}\n    data:   {_shown(data)}\n    victim: {_shown(victim)}",
-        "name the data's classes in their order with --labels a,b,c, "
-        f"or pair both sides with --label-map {left}={right},…",
+        f"pair both sides with --label-map {left}={right},… "
+        "or, where the victim's names are wrong, name its classes in its order with --labels",
     )
 
 

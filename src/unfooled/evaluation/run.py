@@ -106,8 +106,7 @@ def attack(
     }
     with RunFile.open(Path(out), header, restart=restart) as file:
         examples = _unfinished(islice(dataset, total), file)
-        count = file.count()
-        done = min(total, sum(count.values()) - count["error"])
+        done = file.done(total)
         observer.started(total, done)
         for result in _results(victim, recipe, settings, examples, workers, total - done, file):
             file.add(result)

@@ -15,7 +15,7 @@ from unfooled.core.result import Result
 from unfooled.data.examples import Example
 from unfooled.registry import registry
 from unfooled.victims.base import Victim
-from unfooled.victims.checked import victim_oracle
+from unfooled.victims.checked import oracle_for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ def open_oracles(recipe: Recipe, victim: Victim) -> dict[str, Oracle | AsyncOrac
     for name in recipe.oracles():
         kind, _, variant = name.partition(":")
         oracles[name] = registry.load("oracle", kind)(variant)
-    oracles["victim"] = victim_oracle(victim)
+    oracles["victim"] = oracle_for(victim)
     return oracles
 
 
@@ -84,7 +84,8 @@ class Session:
         """What each oracle was asked and computed: counts first, seconds beside them."""
         counted: dict[str, Any] = {}
         for name, traffic in self.engine.traffic.items():
-            meter = getattr(self.oracles[name], "meter", None)
+            oracle = self.oracles[name]
+            meter = getattr(getattr(oracle, "victim", oracle), "meter", None)
             counted[name] = asdict(traffic) | ({"model": asdict(meter)} if meter is not None else {})
         return counted
 

@@ -11,7 +11,7 @@ from unfooled.core.result import Result
 from unfooled.evaluation.export import export
 from unfooled.evaluation.metrics import Summary, summarise
 from unfooled.evaluation.store import RunFile
-from unfooled.report.tables import summary_rows
+from unfooled.report.tables import counts_line, summary_rows
 from unfooled.report.words import pieces, visible
 
 
@@ -43,6 +43,7 @@ def _markdown(
         "|---|---|---|---|",
     ]
     lines += [f"| {row.name} | {row.value} | {row.interval} | {row.n} |" for row in summary_rows(summary)]
+    lines += ["", f"{counts_line(summary)}."]
     if summary.substitutions:
         lines += ["", "## Words that fooled it most often", "", "| was | became | times |", "|---|---|---|"]
         lines += [f"| {_cell(s.before)} | {_cell(s.after)} | {s.count} |" for s in summary.substitutions]

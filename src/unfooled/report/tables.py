@@ -28,9 +28,12 @@ def summary_rows(summary: Summary) -> list[Row]:
     ]
     if summary.similarity.n:
         rows.append(_mean("similarity of the last edit", summary.similarity, "{:.3f}"))
-    counts = ", ".join(f"{count} {name}" for name, count in summary.counts.items())
-    rows.append(Row("examples", counts, "", str(summary.total)))
     return rows
+
+
+def counts_line(summary: Summary) -> str:
+    counts = ", ".join(f"{count} {name}" for name, count in summary.counts.items())
+    return f"{summary.total} examples: {counts}"
 
 
 def _rate(name: str, rate: Rate) -> Row:

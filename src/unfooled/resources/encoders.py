@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -20,7 +21,7 @@ from unfooled.resources import store
 Vector = npt.NDArray[np.float32]
 
 DEFAULT = "minilm"
-MAX_TOKENS = 2048  # per forward pass, measured fastest on one core
+MAX_TOKENS = 1024  # per forward pass, measured fastest on one core
 # Below a handful of rows a matrix product takes another path and other last digits: repeat short texts.
 MIN_ROWS = 32
 
@@ -35,13 +36,20 @@ class Encoder:
         self.model = model
         self.max_tokens = max_tokens
         self.meter = Meter()
+        # Some models want every text introduced by the same words.
+        self._prompt = (
+            str(model.prompts.get(model.default_prompt_name) or "") if model.default_prompt_name else ""
+        )
 
     def __call__(self, items: Sequence[str], /) -> list[Vector]:
         import torch
 
+        if not items:
+            return []
+        if not callable(self.model.tokenizer):  # static embeddings have no sequences to group
+            return self._encode_static(list(items))
         rows: list[Vector] = [np.empty(0, dtype=np.float32)] * len(items)
-        texts = list(items)
-        features = self._tokenize(texts)
+        features = self._tokenize(list(items))
         lengths = [len(ids) for ids in features["input_ids"]]
         with torch.inference_mode():
             for group in same_length(lengths, self.max_tokens):
@@ -61,9 +69,18 @@ class Encoder:
 
     def _tokenize(self, texts: list[str]) -> dict[str, list[list[int]]]:
         content = self.model.tokenizer(
-            texts, truncation=True, max_length=self.model.max_seq_length, padding=False
+            [self._prompt + text for text in texts],
+            truncation=True,
+            max_length=self.model.max_seq_length,
+            padding=False,
         )
         return {key: content[key] for key in content}
+
+    def _encode_static(self, texts: list[str]) -> list[Vector]:
+        began = time.perf_counter()
+        rows = self.model.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+        self.meter.add(len(texts), 0, 0, time.perf_counter() - began)
+        return list(np.asarray(rows, dtype=np.float32))
 
 
 def open_encoder(variant: str = "") -> Encoder:
@@ -85,7 +102,7 @@ def _load(name: str) -> Any:
         except (OSError, ValueError) as error:
             raise ResourceError(
                 f"cannot load the sentence encoder {name!r}: {str(error).splitlines()[0]}",
-                f'use "{DEFAULT}", the folder of a sentence-transformers model, or a hub name that is reachable',
+                f'use "{DEFAULT}", the folder of a sentence-transformers model, or a reachable hub name',
             ) from error
     model.eval()
     return model
@@ -94,16 +111,28 @@ def _load(name: str) -> Any:
 @contextmanager
 def quiet() -> Iterator[None]:
     """No log lines, bars or warnings from the model libraries while a model is loaded."""
-    import warnings
-
     loggers = [logging.getLogger(name) for name in ("sentence_transformers", "transformers")]
     levels = [logger.level for logger in loggers]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for logger in loggers:
             logger.setLevel(logging.ERROR)
+        bars = _transformers_bars()
         try:
+            if bars:
+                bars.disable_progress_bar()
             yield
         finally:
+            if bars:
+                bars.enable_progress_bar()
             for logger, level in zip(loggers, levels, strict=True):
                 logger.setLevel(level)
+
+
+def _transformers_bars() -> Any:
+    """The switch of the loading bar, or None if there is none to switch or it is off already."""
+    try:
+        from transformers.utils import logging as bars
+    except ImportError:
+        return None
+    return bars if bars.is_progress_bar_enabled() else None

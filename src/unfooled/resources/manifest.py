@@ -35,13 +35,12 @@ class Resource:
 
 
 def parse_manifest(text: str) -> dict[str, Resource]:
-    tables: Mapping[str, dict[str, Any]] = tomllib.loads(text)
-    return {
-        name: Resource(
-            name=name, **{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
-        )
-        for name, table in tables.items()
-    }
+    tables: dict[str, dict[str, Any]] = tomllib.loads(text)
+    return {name: Resource(name=name, **_with_tuples(table)) for name, table in tables.items()}
+
+
+def _with_tuples(table: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
 
 
 @cache

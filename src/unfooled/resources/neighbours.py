@@ -155,7 +155,8 @@ def _read_lists(path: Path) -> dict[str, list[str]]:
     for word, others in content.items():
         if not (isinstance(others, list) and all(isinstance(other, str) for other in others)):
             raise ResourceError(
-                f"{path}: the neighbours of {word!r} are not a list of words", 'write {"word": ["neighbour", …]}'
+                f"{path}: the neighbours of {word!r} are not a list of words",
+                'write {"word": ["neighbour", …]}',
             )
     return content
 

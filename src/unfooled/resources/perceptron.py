@@ -50,7 +50,9 @@ class Weights:
     tagdict: Mapping[str, int]  # words that have the same tag wherever they stand
 
     def vector(self, *features: str) -> Ints:
-        total: Ints = self.table[[self.rows.get(feature, 0) for feature in features]].sum(axis=0, dtype=np.int32)
+        total: Ints = self.table[[self.rows.get(feature, 0) for feature in features]].sum(
+            axis=0, dtype=np.int32
+        )
         return total
 
 

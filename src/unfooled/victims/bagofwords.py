@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 # No token of these patterns holds a space, so a text's tokens are those of its stretches between spaces.
 _PATTERNS = {r"(?u)\b\w\w+\b", r"\b\w\w+\b", r"(?u)\b\w+\b", r"\b\w+\b", r"(?u)\w+", r"\w+"}
-_MOST_CHARACTERS = 10_000_000  # remembered, of words and of sentences each
+_MOST_BYTES = 20_000_000  # remembered, of words and of sentences each, roughly
+_ENTRY = 200  # what an entry costs beside its characters
 
 Integers = NDArray[np.int64]
 
@@ -32,17 +33,17 @@ class _Words(dict[str, tuple[int, ...]]):
         self.stop = vectorizer.get_stop_words() or frozenset()
         self.numbers = numbers
         self.keep_unknown = keep_unknown  # as -1: an unknown token stands between the two beside it
-        self.characters = 0
+        self.bytes = 0
 
     def __missing__(self, stretch: str) -> tuple[int, ...]:
         tokens = (token for token in self.tokenise(self.prepare(stretch)) if token not in self.stop)
         found = tuple(self.numbers.get(token, -1) for token in tokens)
         if not self.keep_unknown:
             found = tuple(number for number in found if number >= 0)
-        if self.characters > _MOST_CHARACTERS:
+        if self.bytes > _MOST_BYTES:
             self.clear()
-            self.characters = 0
-        self.characters += len(stretch)
+            self.bytes = 0
+        self.bytes += len(stretch) + _ENTRY
         self[stretch] = found
         return found
 
@@ -61,7 +62,7 @@ class _Sentences(dict[str, int]):
         self.tokens = array("q", [-1])
         self.starts = array("q", [0])
         self.sizes = array("q", [0])
-        self.characters = 0
+        self.bytes = 0
 
     def __missing__(self, sentence: str) -> int:
         number = len(self.starts)
@@ -69,7 +70,7 @@ class _Sentences(dict[str, int]):
         self.tokens.extend(chain.from_iterable(map(self.words.__getitem__, sentence.split())))
         self.starts.append(before)
         self.sizes.append(len(self.tokens) - before)
-        self.characters += len(sentence)
+        self.bytes += len(sentence) + _ENTRY
         self[sentence] = number
         return number
 
@@ -184,7 +185,7 @@ class FastWords:
     def _cells(self, texts: list[str]) -> tuple[Integers, Integers]:
         """Row and column of every counted token and token pair, with repetitions."""
         sentences = self.sentences
-        if sentences.characters > _MOST_CHARACTERS:
+        if sentences.bytes > _MOST_BYTES:
             sentences.forget()
         number = sentences.__getitem__
         numbers: list[int] = []

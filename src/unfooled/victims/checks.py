@@ -39,7 +39,7 @@ def check_victim(victim: Victim, texts: Sequence[TextValue]) -> None:
     print_before = victim.fingerprint()
     victim.predict(texts[:1])
     _require(victim.fingerprint() == print_before, "the fingerprint changes with use")
-    _check_transport(victim, texts, scores)
+    _check_transport(victim)
 
 
 def _check_description(victim: Victim) -> None:
@@ -54,15 +54,14 @@ def _check_description(victim: Victim) -> None:
     _require(victim.batch_size >= 1, "batch_size must be at least 1")
 
 
-def _check_transport(victim: Victim, texts: list[TextValue], scores: np.ndarray) -> None:
-    """A worker process must get the victim: by pickling it, or by loading its spec again."""
-    try:
-        copy = pickle.loads(pickle.dumps(victim))
-    except (pickle.PicklingError, AttributeError, TypeError):
-        _require(bool(getattr(victim, "spec", "")), "the victim can neither be pickled nor loaded by a spec")
+def _check_transport(victim: Victim) -> None:
+    """A worker process must get the victim: by its spec, or pickled."""
+    if getattr(victim, "spec", ""):
         return
-    _same(copy.predict(texts), scores, "a pickled copy answers differently")
-    _require(copy.fingerprint() == victim.fingerprint(), "a pickled copy has another fingerprint")
+    try:
+        pickle.dumps(victim)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise AssertionError(f"the victim has no spec and cannot be pickled: {error}") from None
 
 
 def _same(found: np.ndarray, expected: np.ndarray, complaint: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,7 +25,12 @@ from unfooled.victims.http_line import Line, retry_after
 from unfooled.victims.json_fields import as_object, dig, put
 
 RETRIED = frozenset({429, 500, 502, 503, 504})
+_OPENING = threading.Lock()  # callers in several threads must share one line
 LONGEST_WAIT = 120.0  # seconds, whatever Retry-After asks for
+
+
+class RefusedError(VictimError):
+    """The endpoint is there, but does not like what it was sent."""
 
 
 class HttpVictim(Reloadable):
@@ -119,10 +125,13 @@ class HttpVictim(Reloadable):
     # -- requests ------------------------------------------------------------------------------------
 
     def _on_line(self) -> Line:
-        if self._line is None:
-            self._line = Line(concurrency=self.concurrency, timeout=self.timeout, rate_limit=self.rate_limit)
-            weakref.finalize(self, self._line.close)
-        return self._line
+        with _OPENING:
+            if self._line is None:
+                self._line = Line(
+                    concurrency=self.concurrency, timeout=self.timeout, rate_limit=self.rate_limit
+                )
+                weakref.finalize(self, self._line.close)
+            return self._line
 
     def _interpret(self, raw: Any, count: int) -> Answers:
         return interpret(raw, count, self.labels, logits=self.logits)
@@ -132,12 +141,11 @@ class HttpVictim(Reloadable):
         line = self._on_line()
         try:
             return line.wait(self._entries([SPECIMEN]))
-        except VictimError:
+        except RefusedError as error:
             try:
                 return line.wait(self._entries([(SPECIMEN, SPECIMEN)]))
             except VictimError:
-                pass
-            raise
+                raise error from None
 
     async def _predict(self, texts: Sequence[TextValue]) -> Probabilities:
         size = 1 if self.single else self.batch_size
@@ -173,13 +181,13 @@ class HttpVictim(Reloadable):
             return found if wrapped else [found]
         if not isinstance(found, list):
             raise VictimError(
-                f"{self._place} has a {type(found).__name__} at {self.output_field or 'its root'!r}, not a list",
+                f"{self._place} has a {type(found).__name__} at {self.output_field or '(root)'!r}, no list",
                 "set output_field to the list with one entry per text",
             )
         if len(found) != len(batch):
             raise VictimError(
                 f"{self._place} answered {len(found)} entries to {len(batch)} texts",
-                "set output_field to the list with one entry per text, or single=true for one text per request",
+                "set output_field to the list with one entry per text, or single=true",
             )
         return found
 
@@ -208,9 +216,10 @@ class HttpVictim(Reloadable):
                 429: "lower concurrency= or set rate_limit=",
             }.get(status, "see the server's log" if status >= 500 else "check the address and the fields")
             if status not in RETRIED:
-                raise VictimError(f"{self._place} answered {problem}", remedy)
+                raise RefusedError(f"{self._place} answered {problem}", remedy)
             wait = max(wait, min(LONGEST_WAIT, retry_after(response.headers.get("retry-after", ""))))
-        raise VictimError(f"{self._place} failed {self.retries + 1} times, last with {problem}", remedy)
+        kind = RefusedError if problem.startswith("status 500") else VictimError
+        raise kind(f"{self._place} failed {self.retries + 1} times, last with {problem}", remedy)
 
     def _resolved_headers(self) -> dict[str, str]:
         resolved = {}

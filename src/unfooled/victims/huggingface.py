@@ -102,12 +102,12 @@ class HuggingFaceVictim(Reloadable):
                 "the texts are neither all single nor all pairs",
                 "give the model one text or two fields per row",
             )
-        first = [pair[0] for pair in pairs] or list(texts)
+        first: list[Any] = [pair[0] for pair in pairs] or list(texts)
         second = [pair[1] for pair in pairs] or None
         # Without truncation here, so that one can see which texts are too long.
         encoded = self.tokenizer(first, second, return_attention_mask=False, verbose=False)
         ids: list[list[int]] = encoded["input_ids"]
-        kinds: list[list[int]] | None = encoded.get("token_type_ids") if pairs else None
+        kinds: list[list[int]] | None = encoded.get("token_type_ids")
         long = [row for row, sequence in enumerate(ids) if len(sequence) > self.max_length]
         if long:
             self.truncated += len(long)
@@ -123,17 +123,6 @@ class HuggingFaceVictim(Reloadable):
                 if kinds is not None:
                     kinds[row] = shorter["token_type_ids"][at]
         return ids, [tuple(kind) for kind in kinds] if kinds is not None else [()] * len(ids)
-
-    def __getstate__(self) -> dict[str, Any]:
-        for module in self.model.modules():
-            module.__dict__.pop("forward", None)
-        state = dict(self.__dict__)
-        make_steady(self.model)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        make_steady(self.model)
 
 
 def load(
@@ -163,18 +152,20 @@ def load(
     # A worker that forks after the tokenizer's threads have started would hang; one thread is enough.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     where = str(path) if local else rest
+    # Read here, because the library looks only once, when it is imported.
+    offline = local or os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
     with _quiet(transformers), _explained(rest, local):
-        config = transformers.AutoConfig.from_pretrained(where, local_files_only=local)
+        config = transformers.AutoConfig.from_pretrained(where, local_files_only=offline)
         if getattr(config, "num_labels", 2) == 1:
             raise VictimError(
                 f"{rest} predicts one number (regression), not classes",
                 "use a model with at least two labels",
             )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(where, local_files_only=local)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where, local_files_only=offline)
         model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
             where,
             config=config,
-            local_files_only=local,
+            local_files_only=offline,
             output_loading_info=True,
             use_safetensors=None if trust_pickle else True,
         )
@@ -264,7 +255,7 @@ def _explained(name: str, local: bool) -> Iterator[None]:
     except Exception as error:
         text = " ".join(str(error).split())
         kind = type(error).__name__
-        if "SafetensorError" in kind or "safetensor" in text.lower() and "header" in text.lower():
+        if "SafetensorError" in kind or ("safetensor" in text.lower() and "header" in text.lower()):
             cause = f"the weights of {name} are damaged or cut short ({text[:200]})"
             remedy = "copy or download the model again"
         elif "no file named" in text or "does not appear to have a file named" in text:

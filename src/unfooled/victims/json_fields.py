@@ -1,4 +1,4 @@
-"""Dotted paths into JSON documents: `data.texts`, `outputs.0.scores`; an empty path is the document itself."""
+"""Dotted paths into JSON documents: `data.texts`, `outputs.0.scores`; an empty path is all of it."""
 
 from __future__ import annotations
 

@@ -12,13 +12,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.errors import VictimError
+from unfooled.errors import UserError, VictimError
 from unfooled.victims.base import Probabilities, TextValue, Victim
 from unfooled.victims.checked import DECIMALS, validate
 
 Verdict = Literal["ok", "warning", "fail"]
 
 _TEXTS = 200  # examples looked at
+_GIVEN_UP = 2  # texts without any answer after which a victim counts as broken
 _REPEATED = 8  # texts asked again
 _SURE = 0.01  # one-sided p-value below which an accuracy is above chance
 _CLEARLY_BETTER = 0.2  # accuracy that another order of the labels must gain to be mentioned
@@ -63,14 +64,23 @@ def preflight(victim: Victim, texts: Sequence[TextValue], labels: Sequence[int])
     texts, labels = list(texts[:_TEXTS]), list(labels[:_TEXTS])
     truncated_before = getattr(victim, "truncated", None)
     started = time.perf_counter()
-    try:
-        scores = _ask(victim, texts)
-    except VictimError as error:
-        return Preflight(victim.name, (Check("answers", "fail", error.cause, error.remedy),))
+    scores, answered, problem = _try(victim, texts)
+    if problem is not None and not answered:
+        return Preflight(victim.name, (Check("answers", "fail", *_reason(problem)),))
     seconds = time.perf_counter() - started
-    checks = [_answers(victim, scores), _repeats(victim, texts, scores), _label_order(victim, scores, labels)]
-    if truncated_before is not None:
-        checks.append(_truncation(int(victim.truncated) - truncated_before, len(texts)))  # type: ignore[attr-defined]
+    cut = None if truncated_before is None else int(getattr(victim, "truncated", 0)) - truncated_before
+    asked = len(texts)
+    checks = []
+    if problem is not None:
+        checks.append(_refused(len(texts) - len(answered), len(texts), problem))
+        texts, labels = [texts[i] for i in answered], [labels[i] for i in answered]
+    checks += [
+        _answers(victim, scores),
+        _repeats(victim, texts, scores),
+        _label_order(victim, scores, labels),
+    ]
+    if cut is not None:
+        checks.append(_truncation(cut, asked))
     found = ", ".join(sorted(victim.capabilities)) or "labels only"
     checks.append(Check("capabilities", "ok", found))
     checks.append(Check("speed", "ok", f"{len(texts) / max(seconds, 1e-9):,.0f} texts per second"))
@@ -84,6 +94,48 @@ def _ask(victim: Victim, texts: Sequence[TextValue]) -> Probabilities:
         batch = list(texts[start : start + size])
         parts.append(validate(victim.predict(batch), len(batch), victim.labels, victim.name))
     return np.concatenate(parts)
+
+
+def _try(victim: Victim, texts: list[TextValue]) -> tuple[Probabilities, list[int], Exception | None]:
+    """The answers, which texts they belong to, and the first problem.
+
+    A text that the victim chokes on must not hide the others, so a failed batch is asked one by one; a
+    victim that answers none of the first few is given up.
+    """
+    size = max(1, victim.batch_size)
+    rows: list[Probabilities] = []
+    answered: list[int] = []
+    problem: Exception | None = None
+    for start in range(0, len(texts), size):
+        batch = texts[start : start + size]
+        try:
+            rows.append(_ask(victim, batch))
+            answered += range(start, start + len(batch))
+        except Exception as error:
+            problem = problem or error
+            for index in range(start, start + len(batch)):
+                if not answered and index >= _GIVEN_UP:
+                    return np.zeros((0, 0)), [], problem
+                try:
+                    rows.append(_ask(victim, [texts[index]]))
+                    answered.append(index)
+                except Exception as single:
+                    problem = single
+    if problem is not None and not answered:
+        return np.zeros((0, 0)), [], problem
+    return np.concatenate([np.zeros((0, len(victim.labels))), *rows]), answered, problem
+
+
+def _reason(problem: Exception) -> tuple[str, str]:
+    if isinstance(problem, UserError):
+        return problem.cause, problem.remedy
+    return f"{type(problem).__name__}: {problem}", "mend the victim: it fails on the first texts"
+
+
+def _refused(count: int, total: int, problem: Exception) -> Check:
+    cause, _ = _reason(problem)
+    message = f"{count} of {total} texts get no answer ({cause})"
+    return Check("refused texts", "warning", message, "these examples will end as errors")
 
 
 def _answers(victim: Victim, scores: Probabilities) -> Check:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from unfooled.errors import MissingExtraError, VictimError
+from unfooled.victims.bagofwords import FastWords
 from unfooled.victims.base import (
     Probabilities,
     Reloadable,
@@ -21,7 +22,6 @@ from unfooled.victims.base import (
     sigmoid_pair,
     softmax,
 )
-from unfooled.victims.bagofwords import FastWords
 from unfooled.victims.labels import settle_labels
 
 Pairs = Literal["join", "pass"]
@@ -167,9 +167,9 @@ def load_skops(path: Path) -> Any:
 
 
 def load_trusted_pickle(path: Path) -> Any:
-    """Runs whatever code the file holds. The only place where that happens, and only when the user said so."""
+    """Runs whatever code the file holds: the only place that does, and only when the user said so."""
     try:
-        import joblib
+        import joblib  # type: ignore[import-untyped]
         import sklearn  # noqa: F401
     except ImportError:
         raise MissingExtraError("reading a scikit-learn model", "sklearn") from None

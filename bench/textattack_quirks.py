@@ -1,0 +1,81 @@
+"""Why the two sides differ on an example: TextAttack again, with one of its accidents removed at a time.
+
+A difference counts as explained only if TextAttack without that accident gives exactly Unfooled's answer.
+
+tag       It looks for a word's tag at the first place where that word stands in the tagged window, so that
+          a replacement equal to an earlier word gets that word's tag. Removed: the tag of the place itself.
+order     Words whose deletion scores the same (a word that occurs twice, for a bag of words) are ranked as
+          an unstable sort leaves them. Removed: the earlier word first.
+score     Two candidates, or two deletions, differ by less than one millionth. Removed: scores are rounded
+          to six digits, candidates in the order of their text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import combinations
+from typing import Any
+
+REASONS = {
+    "tag": "TextAttack reads the tag of an equal word that stands earlier",
+    "order": "equally important words, in the order of an unstable sort",
+    "score": "scores that differ by less than a millionth",
+}
+
+
+@contextmanager
+def replaced(owner: type, name: str, function: Callable[..., Any]) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, function)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+def place_tag(constraint: Any, before: list[str], word: str, after: list[str]) -> str:
+    import nltk
+
+    tagged = nltk.pos_tag([*before, word, *after], tagset=constraint.tagset, lang=constraint.language_nltk)
+    return str(tagged[len(before)][1])
+
+
+def steady_order(search: Any, text: Any, max_len: int = -1) -> tuple[Any, bool]:
+    import numpy as np
+
+    _, indices = search.get_indices_to_order(text)
+    indices = sorted(indices)
+    results, over = search.get_goal_results([text.delete_word_at_index(index) for index in indices])
+    scores = np.round([float(result.score) for result in results], 6)
+    return np.array(indices, dtype=int)[np.argsort(-scores, kind="stable")], over
+
+
+def rounded_score(goal: Any, output: Any, _text: Any) -> float:
+    return round(1.0 - round(float(output[goal.ground_truth_output]), 6), 6)
+
+
+def accidents() -> dict[str, tuple[type, str, Callable[..., Any]]]:
+    from textattack.constraints.grammaticality import PartOfSpeech
+    from textattack.goal_functions import UntargetedClassification
+    from textattack.search_methods import GreedyWordSwapWIR
+
+    return {
+        "tag": (PartOfSpeech, "_get_pos", place_tag),
+        "order": (GreedyWordSwapWIR, "_get_index_order", steady_order),
+        "score": (UntargetedClassification, "_get_score", rounded_score),
+    }
+
+
+def explain(attack_again: Callable[[], dict[str, Any]], wanted: dict[str, Any]) -> str:
+    """The fewest accidents whose removal makes TextAttack answer `wanted`; "" when none do."""
+    known = accidents()
+    for count in range(1, len(known) + 1):
+        for chosen in combinations(known, count):
+            with ExitStack() as stack:
+                for name in chosen:
+                    stack.enter_context(replaced(*known[name]))
+                answer = attack_again()
+            if all(answer[part] == wanted[part] for part in ("outcome", "text", "queries")):
+                return "; ".join(REASONS[name] for name in chosen)
+    return ""

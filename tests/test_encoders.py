@@ -1,0 +1,131 @@
+"""Sentence encoders: the same vector alone and in any company."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unfooled.errors import ResourceError
+from unfooled.resources import store
+from unfooled.resources.encoders import Encoder, open_encoder
+
+pytest.importorskip("torch")
+pytest.importorskip("sentence_transformers")
+
+TEXTS = [
+    "a",
+    "",
+    "good",
+    "the film is fine",
+    "the film is bad",
+    "a gripping story , told well",
+    "one of those films where nothing happens and nobody minds , least of all the people in it",
+    "word " * 400,
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sentence-transformers model with random weights, saved as a user would have it."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from transformers import BertConfig, BertModel, BertTokenizer
+
+    from unfooled.resources.encoders import quiet
+
+    path = tmp_path_factory.mktemp("encoder")
+    words = sorted({word for text in TEXTS for word in text.split()})
+    (path / "vocab.txt").write_text(
+        "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]), "utf-8"
+    )
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(words) + 5,
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=128,
+        max_position_embeddings=64,
+    )
+    with quiet():
+        model: Any = BertModel(config)  # type: ignore[no-untyped-call]
+        model.save_pretrained(path / "bert")
+        BertTokenizer(vocab=str(path / "vocab.txt"), model_max_length=64).save_pretrained(path / "bert")
+        SentenceTransformer(str(path / "bert"), device="cpu").save(str(path / "model"))
+    return path / "model"
+
+
+@pytest.fixture(scope="module")
+def encoder(folder: Path) -> Encoder:
+    return open_encoder(str(folder))
+
+
+def test_vectors_are_those_of_sentence_transformers(encoder: Encoder) -> None:
+    expected = encoder.model.encode(TEXTS, normalize_embeddings=True, show_progress_bar=False)
+    found = encoder(TEXTS)
+    assert np.allclose(np.stack(found), expected, atol=1e-5)
+    assert {row.dtype for row in found} == {np.dtype(np.float32)}
+    assert np.allclose([np.linalg.norm(row) for row in found], 1, atol=1e-5)
+
+
+def check_company(encoder: Encoder, texts: list[str]) -> None:
+    alone = {text: encoder([text])[0] for text in texts}
+    rng = np.random.default_rng(3)
+    for size in (2, 5, 17, 60):
+        chosen = [texts[i] for i in rng.integers(len(texts), size=size)]
+        for text, row in zip(chosen, encoder(chosen), strict=True):
+            assert np.array_equal(row, alone[text])
+
+
+def test_company_does_not_matter(encoder: Encoder) -> None:
+    check_company(encoder, TEXTS)
+
+
+def test_the_meter_counts_what_was_computed(folder: Path) -> None:
+    encoder = open_encoder(str(folder))
+    encoder(["good", "bad", "the film is fine"])
+    assert (encoder.meter.calls, encoder.meter.items, encoder.meter.tokens) == (2, 3, 3 + 3 + 6)
+    assert encoder([]) == []
+
+
+def test_loading_and_running_print_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from unfooled.resources import encoders
+
+    encoders._load.cache_clear()
+    open_encoder(str(folder))(["good"])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_absent_encoders_are_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNFOOLED_CACHE", str(tmp_path))
+    with pytest.raises(ResourceError, match="unfooled resources get minilm"):
+        open_encoder("")
+    with pytest.raises(ResourceError, match="cannot load the sentence encoder"):
+        open_encoder(str(tmp_path))
+
+
+@pytest.mark.skipif(not store.has("minilm"), reason="needs: unfooled resources get minilm")
+def test_the_default_encoder() -> None:
+    encoder = open_encoder("minilm")
+    fine, bad, story = encoder(["the film is fine", "the movie is good", "stocks fell sharply on monday"])
+    assert fine.shape == (384,)
+    assert fine @ bad > 0.5 > fine @ story
+    check_company(encoder, TEXTS[:-1])
+
+
+def test_static_models_work_too(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import StaticEmbedding
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer: Any = Tokenizer(models.WordLevel({"[UNK]": 0, "good": 1, "film": 2}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    module = StaticEmbedding(tokenizer, embedding_dim=8)
+    SentenceTransformer(modules=[module], device="cpu").save(str(tmp_path / "static"))
+    encoder = open_encoder(str(tmp_path / "static"))
+    first, second = encoder(["good film", "good"])
+    assert np.linalg.norm(first) == pytest.approx(1, abs=1e-5)
+    assert np.array_equal(encoder(["good"])[0], second)

@@ -1,0 +1,393 @@
+"""HTTP victims against a real server on this machine, which misbehaves to order."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("httpx")
+
+from unfooled.core.oracle import AsyncOracle
+from unfooled.errors import VictimError
+from unfooled.victims.checked import AsyncVictimOracle, oracle_for
+from unfooled.victims.checks import check_victim
+from unfooled.victims.fake import FakeVictim
+from unfooled.victims.http import HttpVictim
+from unfooled.victims.http_line import retry_after
+from unfooled.victims.loading import load_victim
+
+TEXTS = ["a great film", "a dull film", "a film", "", "naïve 🙂", "great great", "bad"]
+Reply = tuple[int, Any, dict[str, str]]
+
+
+class Server:
+    """Answers like the fake victim unless `script` has something else to say first."""
+
+    def __init__(self) -> None:
+        self.script: list[Reply] = []
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.times: list[float] = []
+        self.form: Callable[[Any], Any] = self.probabilities
+        self.pause = 0.0
+        self.busy = self.busiest = 0
+        self.lock = threading.Lock()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                content = self.rfile.read(int(self.headers["content-length"]))
+                status, body, headers = outer.reply(json.loads(content), dict(self.headers))
+                data = body if isinstance(body, bytes) else json.dumps(body).encode()
+                try:
+                    self.send_response(status)
+                    for key, value in {**headers, "content-length": str(len(data))}.items():
+                        self.send_header(key, value)
+                    self.end_headers()
+                    self.wfile.write(data)
+                except (BrokenPipeError, ConnectionResetError):
+                    pass  # the client did not wait
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/classify"
+        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
+        self.thread.start()
+
+    def reply(self, document: Any, headers: dict[str, str]) -> Reply:
+        with self.lock:
+            self.requests.append(document)
+            self.headers.append(headers)
+            self.times.append(time.monotonic())
+            self.busy += 1
+            self.busiest = max(self.busy, self.busiest)
+            reply = self.script.pop(0) if self.script else None
+        time.sleep(self.pause)
+        with self.lock:
+            self.busy -= 1
+        return reply or (200, self.form(document), {})
+
+    def probabilities(self, document: Any) -> Any:
+        texts = [tuple(t) if isinstance(t, list) else t for t in document["texts"]]
+        return {"model": "fake", "probabilities": FakeVictim().predict(texts).tolist()}
+
+    def stop(self) -> None:
+        self.http.shutdown()
+        self.http.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def connect(server: Server) -> Iterator[Callable[..., HttpVictim]]:
+    made: list[HttpVictim] = []
+
+    def connect(url: str = server.url, **options: Any) -> HttpVictim:
+        options = {
+            "labels": ("negative", "positive"),
+            "backoff": 0.01,
+            "retries": 2,
+            "timeout": 5.0,
+            **options,
+        }
+        victim = load_victim(url, **options)
+        assert isinstance(victim, HttpVictim)
+        made.append(victim)
+        return victim
+
+    yield connect
+    for victim in made:
+        victim.close()
+
+
+Connect = Callable[..., HttpVictim]
+
+
+def test_an_endpoint_is_a_victim(server: Server, connect: Connect) -> None:
+    victim = connect(batch_size=2)
+    expected = FakeVictim().predict(TEXTS)
+    assert np.array_equal(victim.predict(TEXTS), expected)
+    assert sorted(len(request["texts"]) for request in server.requests) == [1, 2, 2, 2]
+    assert victim.capabilities == {"probabilities"}
+    assert victim.name == "127.0.0.1"
+    check_victim(victim, TEXTS)
+    copy = pickle.loads(pickle.dumps(victim))
+    assert copy.fingerprint() == victim.fingerprint()
+    assert np.array_equal(copy.predict(TEXTS), expected)
+    copy.close()
+
+
+def test_pairs_travel_as_lists(server: Server, connect: Connect) -> None:
+    pairs = [("a great", "film"), ("a", "dull film"), ("x", "y")]
+    victim = connect()
+    assert np.array_equal(victim.predict(pairs), FakeVictim().predict(pairs))
+    check_victim(victim, pairs)
+    assert server.requests[0] == {"texts": [list(pair) for pair in pairs]}
+
+
+def scores(text: str) -> tuple[float, float]:
+    negative, positive = FakeVictim().predict([text])[0].tolist()
+    return negative, positive
+
+
+FORMS: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
+    "by name": (
+        lambda doc: {
+            "probabilities": [
+                dict(zip(("negative", "positive"), scores(t), strict=True)) for t in doc["texts"]
+            ]
+        },
+        {},
+    ),
+    "list at the root, as hosted models answer": (
+        lambda doc: [
+            sorted(
+                ({"label": n, "score": s} for n, s in zip(("negative", "positive"), scores(t), strict=True)),
+                key=lambda one: -one["score"],
+            )
+            for t in doc["inputs"]
+        ],
+        {"input_field": "inputs", "output_field": "", "body": '{"parameters": {"top_k": null}}'},
+    ),
+    "deep paths": (
+        lambda doc: {"result": [{"scores": [scores(t) for t in doc["data"]["rows"]]}]},
+        {"input_field": "data.rows", "output_field": "result.0.scores"},
+    ),
+    "second class": (lambda doc: {"probabilities": [scores(t)[1] for t in doc["texts"]]}, {}),
+    "logits": (
+        lambda doc: {"probabilities": np.log([scores(t) for t in doc["texts"]]).tolist()},
+        {"logits": True},
+    ),
+    "one text each": (lambda doc: {"probabilities": scores(doc["texts"])}, {"single": "true"}),
+    "one text each, wrapped": (lambda doc: {"probabilities": [scores(doc["texts"])]}, {"single": True}),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_requests_and_answers(server: Server, connect: Connect, form: str) -> None:
+    server.form, options = FORMS[form]
+    victim = connect(**options)
+    assert np.abs(victim.predict(TEXTS) - FakeVictim().predict(TEXTS)).max() < 1e-12
+    if "body" in options:
+        assert server.requests[0]["parameters"] == {"top_k": None}
+    if options.get("single"):
+        assert len(server.requests) == len(TEXTS)
+
+
+def test_decided_labels_have_no_probabilities(server: Server, connect: Connect) -> None:
+    server.form = lambda doc: {
+        "probabilities": ["positive" if scores(t)[1] > 0.5 else "negative" for t in doc["texts"]]
+    }
+    victim = connect()
+    assert victim.capabilities == frozenset()
+    assert victim.predict(["great", "bad"]).tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+def test_labels_are_read_from_an_answer(server: Server, connect: Connect) -> None:
+    assert connect(labels=None).labels == ("0", "1")
+    server.form = FORMS["by name"][0]
+    victim = connect(labels=None)
+    assert victim.labels == ("negative", "positive")
+    assert np.array_equal(victim.predict(TEXTS), FakeVictim().predict(TEXTS))
+
+
+def test_an_endpoint_for_pairs_is_looked_at_with_a_pair(server: Server, connect: Connect) -> None:
+    server.script = [(422, {"detail": "want two"}, {})]
+    assert connect(labels=None).labels == ("0", "1")
+    assert isinstance(server.requests[1]["texts"][0], list)
+
+
+# -- trouble -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_busy_servers_are_asked_again(server: Server, connect: Connect, status: int) -> None:
+    server.script = [(status, b"later", {}), (status, b"later", {})]
+    assert connect().predict(["great"]).shape == (1, 2)
+    assert len(server.requests) == 3
+
+
+def test_waits_double_and_follow_the_server(server: Server, connect: Connect) -> None:
+    server.script = [(500, b"", {}), (500, b"", {}), (429, b"", {"retry-after": "0.3"})]
+    connect(backoff=0.05, retries=3).predict(["great"])
+    first, second, third = np.diff(server.times)
+    assert 0.05 <= first < second < third
+    assert second >= 0.1
+    assert third >= 0.3
+
+
+def test_retry_after_may_be_a_date() -> None:
+    assert retry_after("2.5") == 2.5
+    assert retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0.0
+    assert retry_after("Wed, 21 Oct 2999 07:28:00 GMT") > 1e6
+    assert retry_after("soon") == retry_after("") == 0.0
+
+
+def test_a_server_that_stays_broken(server: Server, connect: Connect) -> None:
+    server.script = [(500, b"stack trace " * 50, {})] * 9
+    victim = connect(f"{server.url.replace('http://', 'http://me:secret@')}?key=secret")
+    with pytest.raises(VictimError, match="/classify failed 3 times, last with status 500: 'stack") as caught:
+        victim.predict(["great"])
+    assert "secret" not in str(caught.value)
+    assert len(caught.value.cause) < 350
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"), [(400, "fields"), (401, "token"), (404, "address"), (302, "address")]
+)
+def test_other_refusals_are_final(server: Server, connect: Connect, status: int, remedy: str) -> None:
+    server.script = [(status, b"no", {"location": "http://127.0.0.1:9/elsewhere"})]
+    with pytest.raises(VictimError, match=f"status {status}: 'no'") as caught:
+        connect().predict(["great"])
+    assert remedy in caught.value.remedy
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"<html>hello</html>", "answered no JSON, but '<html>hello"),
+        (b"\xff\xfe", "answered no JSON"),
+        (
+            {"scores": [1], "model": "x"},
+            "without 'probabilities' of the path 'probabilities'; there is only 'scores', 'model'",
+        ),
+        ([[0.5, 0.5]], "there is a list of 1"),
+        ({"probabilities": [[0.5, 0.5]] * 3}, "3 entries to 1 texts"),
+        ({"probabilities": {"a": 1}}, "a dict at 'probabilities', no list"),
+        ({"probabilities": [[0.2, 0.3, 0.5]]}, "3 scores per text"),
+        ({"probabilities": [None]}, "an answer reads 'None'"),
+    ],
+)
+def test_garbage_is_named(server: Server, connect: Connect, body: Any, message: str) -> None:
+    server.script = [(200, body, {})]
+    with pytest.raises(VictimError, match=message) as caught:
+        connect().predict(["great"])
+    assert caught.value.remedy
+
+
+def test_a_slow_server_times_out(server: Server, connect: Connect) -> None:
+    server.pause = 0.3
+    with pytest.raises(VictimError, match="failed 2 times, last with a timeout") as caught:
+        connect(timeout=0.05, retries=1).predict(["great"])
+    assert "timeout=" in caught.value.remedy
+
+
+def test_nobody_there(connect: Connect) -> None:
+    with pytest.raises(VictimError, match="failed 3 times, last with ConnectError") as caught:
+        connect("http://127.0.0.1:9/classify").predict(["great"])
+    assert "is the server running" in caught.value.remedy
+
+
+def test_tokens_come_from_the_environment(
+    server: Server, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim = connect(headers='{"Authorization": "env:MY_TOKEN", "x-plain": "1"}')
+    with pytest.raises(VictimError, match="wants the environment variable MY_TOKEN"):
+        victim.predict(["great"])
+    monkeypatch.setenv("MY_TOKEN", "Bearer secret")
+    victim.predict(["great"])
+    assert {key.lower(): value for key, value in server.headers[0].items()}[
+        "authorization"
+    ] == "Bearer secret"
+    assert b"secret" not in pickle.dumps(victim)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"headers": "{"}, "headers is not JSON"),
+        ({"body": "[1]"}, "body is not a JSON object"),
+        ({"batch_size": 0}, "at least 1"),
+        ({"speed": 1}, "http victims have no option 'speed'"),
+    ],
+)
+def test_wrong_options(connect: Connect, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(VictimError, match=message):
+        connect(**options)
+    with pytest.raises(VictimError, match="names no host"):
+        connect("http:///classify")
+
+
+# -- many at once --------------------------------------------------------------------------------------
+
+
+def test_requests_overlap_up_to_the_limit(server: Server, connect: Connect) -> None:
+    server.pause = 0.05
+    victim = connect(batch_size=1, concurrency=3)
+    texts = [f"great {i}" for i in range(9)]
+    assert np.array_equal(victim.predict(texts), FakeVictim().predict(texts))
+    assert server.busiest == 3
+
+
+def test_the_rate_limit_holds(server: Server, connect: Connect) -> None:
+    victim = connect(batch_size=1, concurrency=8, rate_limit=25.0)
+    victim.predict([f"great {i}" for i in range(6)])
+    assert max(server.times) - min(server.times) >= 5 / 25.0 - 0.02
+
+
+def test_the_async_oracle(server: Server, connect: Connect) -> None:
+    victim = connect(labels=None)
+    oracle = oracle_for(victim)
+    assert isinstance(oracle, AsyncVictimOracle)
+    assert isinstance(oracle, AsyncOracle)
+    assert (oracle.concurrency, oracle.batch_size) == (4, 32)
+
+    async def all_three() -> Any:
+        return await asyncio.gather(oracle.answer(TEXTS[:3]), oracle.answer(TEXTS[3:]), oracle.answer([]))
+
+    for _ in range(2):  # each run has a loop of its own
+        first, second, none = asyncio.run(all_three())
+        expected = FakeVictim().predict(TEXTS).round(6)
+        assert np.array_equal(np.stack([*first, *second]), expected)
+        assert none == []
+    assert np.array_equal(np.stack(oracle(TEXTS)), expected)
+    server.script = [(200, {"probabilities": [[2.0, 3.0]]}, {})]
+    with pytest.raises(VictimError, match="logits"):
+        asyncio.run(oracle.answer(["x"]))
+
+
+def test_an_oracle_that_is_not_async_is_refused() -> None:
+    with pytest.raises(TypeError, match="no async answer"):
+        AsyncVictimOracle(FakeVictim())
+
+
+def test_one_failing_batch_stops_the_others(server: Server, connect: Connect) -> None:
+    server.script = [(400, b"no", {})]
+    victim = connect(batch_size=1, concurrency=1)
+    with pytest.raises(VictimError, match="status 400"):
+        victim.predict([f"great {i}" for i in range(50)])
+    assert len(server.requests) < 10
+    assert victim.predict(["great"]).shape == (1, 2)
+
+
+def test_connections_are_kept_and_closed(server: Server, connect: Connect) -> None:
+    victim = connect()
+    before = threading.active_count()
+    for _ in range(3):
+        victim.predict(["great"])
+    victim.close()
+    victim.close()
+    assert not any(thread.name == "unfooled-http" for thread in threading.enumerate())
+    assert threading.active_count() <= before + 1
+    assert victim.predict(["great"]).shape == (1, 2)  # opens again

@@ -1,0 +1,137 @@
+"""What is said about a victim before it is attacked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unfooled.errors import VictimError
+from unfooled.victims.base import Probabilities, TextValue, Victim
+from unfooled.victims.fake import FakeVictim
+from unfooled.victims.function import FunctionVictim
+from unfooled.victims.preflight import Check, Preflight, preflight
+
+TEXTS = [f"a {word} film number {i}" for i in range(20) for word in ("great", "dull")]
+LABELS = [1, 0] * 20
+
+
+def found(
+    victim: Victim, labels: Sequence[int] = LABELS, texts: Sequence[TextValue] = TEXTS
+) -> dict[str, Check]:
+    return {check.name: check for check in preflight(victim, texts, labels).checks}
+
+
+def function(answer: Any, labels: Sequence[str] = ("negative", "positive")) -> FunctionVictim:
+    return FunctionVictim(lambda texts: [answer(text) for text in texts], labels=labels)
+
+
+def test_a_sound_victim() -> None:
+    report = preflight(FakeVictim(), TEXTS, LABELS)
+    assert [check.verdict for check in report.checks] == ["ok"] * 5
+    assert [line.split()[1] for line in report.lines()] == [
+        "answers", "deterministic", "label", "capabilities", "speed",
+    ]  # fmt: skip
+    assert "accuracy 100% on 40 examples, above chance" in report.lines()[2]
+    report.raise_for_fail()
+
+
+def test_swapped_labels_fail_and_name_the_order() -> None:
+    report = preflight(FakeVictim(), TEXTS, [1 - label for label in LABELS])
+    assert "accuracy 0%" in report.failed[0].message
+    with pytest.raises(VictimError, match="positive,negative it would be 100%") as caught:
+        report.raise_for_fail()
+    assert "--labels positive,negative" in caught.value.remedy
+
+
+def test_three_classes_turned_round() -> None:
+    words = ["zero", "one", "two"]
+    victim = function(lambda text: [float(text.startswith(word)) for word in words], words)
+    texts = [f"{word} {i}" for i in range(10) for word in words]
+    check = found(victim, [1, 2, 0] * 10, texts)["label order"]
+    assert check.verdict == "fail"
+    assert "--labels one,two,zero" in check.remedy
+
+
+def test_many_classes_in_another_order() -> None:
+    words = [f"w{i}" for i in range(9)]
+    victim = function(lambda text: [float(text.split()[0] == word) for word in words], words)
+    texts = [f"{word} {i}" for i in range(9) for word in words]
+    assert found(victim, list(range(9)) * 9, texts)["label order"].verdict == "ok"
+    assert found(victim, [*range(1, 9), 0] * 9, texts)["label order"].verdict == "fail"
+
+
+def test_guessing_is_a_warning_not_a_failure() -> None:
+    labels = [1, 1, 0, 0] * 10
+    check = found(FakeVictim(), labels)["label order"]
+    assert check.verdict == "warning"
+    assert "not above chance" in check.message
+
+
+def test_one_class_alone_proves_nothing() -> None:
+    check = found(FakeVictim(), [1] * 20, TEXTS[1::2])["label order"]
+    assert check.verdict == "warning"
+    assert found(FakeVictim(), [], [])["label order"].verdict == "warning"
+
+
+def test_a_class_that_the_victim_does_not_have() -> None:
+    assert found(FakeVictim(), [2] * 40)["label order"].verdict == "fail"
+
+
+class Moody(FakeVictim):
+    """Adds a little more at each call."""
+
+    def __init__(self, step: float) -> None:
+        super().__init__()
+        self.step = step
+        self.calls = 0
+
+    def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
+        self.calls += 1
+        scores = super().predict(texts) * 0.9 + 0.05
+        shift = np.array([self.step, -self.step]) * self.calls
+        return np.asarray(scores + shift)
+
+
+@pytest.mark.parametrize(("step", "verdict"), [(0.0, "ok"), (1e-5, "warning"), (1e-3, "fail")])
+def test_a_victim_that_changes_its_mind(step: float, verdict: str) -> None:
+    assert found(Moody(step))["deterministic"].verdict == verdict
+
+
+def test_kinds_of_answers() -> None:
+    hard = found(function(lambda text: int("great" in text)))
+    assert (hard["answers"].verdict, hard["capabilities"].message) == ("warning", "labels only")
+    rounded = found(function(lambda text: [float("dull" in text), float("great" in text)]))
+    assert "every probability is 0 or 1" in rounded["answers"].message
+    logits = found(function(lambda text: [-2.0, 3.0]))
+    assert logits["answers"].verdict == "fail"
+    assert "logits" in logits["answers"].message
+
+
+def test_one_bad_text_is_a_warning_and_the_rest_is_judged() -> None:
+    for victim in (FakeVictim(poison="number 7"), FakeVictim(nan_on="number 7")):
+        checks = found(victim)
+        assert checks["refused texts"].verdict == "warning"
+        assert "2 of 40 texts get no answer" in checks["refused texts"].message
+        assert "38 examples" in checks["label order"].message
+
+
+def test_a_dead_victim_is_given_up_soon() -> None:
+    calls = []
+
+    def dead(text: str) -> None:
+        calls.append(text)
+        raise RuntimeError("out of order")
+
+    report = preflight(function(dead), TEXTS, LABELS)
+    assert [check.verdict for check in report.checks] == ["fail"]
+    assert len(calls) <= 3
+    with pytest.raises(VictimError, match="RuntimeError: out of order"):
+        report.raise_for_fail()
+
+
+def test_lines_mark_the_verdicts() -> None:
+    report = Preflight("v", (Check("a", "ok", "fine"), Check("bb", "fail", "bad", "mend it")))
+    assert report.lines() == ["ok   a   fine", "FAIL bb  bad → mend it"]
