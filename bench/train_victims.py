@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench_data import LABELS, ROOT, Row, read_rows
+from bench_data import LABELS, ROOT, Row, data_source, read_rows
 from protocol import one_thread
 
 SEED = 20
@@ -170,6 +170,7 @@ def main() -> None:
         facts[name] = {
             "test_accuracy": round(accuracy, 4),
             "seconds": round(time.perf_counter() - started, 1),
+            "data": data_source(),
         }
         print(f"{name}: accuracy {accuracy:.4f} on test", flush=True)
         facts_file.write_text(json.dumps(facts, indent=2, sort_keys=True) + "\n")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,13 +22,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the user's settings, and no test may reach a hub."""
     for name in list(os.environ):
         if name.startswith("UNFOOLED_") and name not in {"UNFOOLED_CACHE", "UNFOOLED_DATA"}:
             monkeypatch.delenv(name)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    yield
 
 
 @pytest.fixture(scope="session")

@@ -41,7 +41,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 
 def room(parts: tuple[str, ...]) -> str:
-    return parts[0] if len(parts) > 1 and parts[0] in ROOMS or parts[0] in ROOMS else "base"
+    return parts[0] if (len(parts) > 1 and parts[0] in ROOMS) or parts[0] in ROOMS else "base"
 
 
 def imports(tree: ast.AST) -> list[str]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toys import Answering, attack_one, encoder, linear, neighbours, tags
 
+from toys import Answering, attack_one, encoder, linear, neighbours, tags
 from unfooled.attacks.candidates import CharacterEdits, Neighbours, edit_characters
 from unfooled.attacks.constraints import SamePartOfSpeech, SentenceSimilarity, edit_distance, on_scale
 from unfooled.attacks.goals import Targeted, Untargeted
@@ -37,7 +37,7 @@ def swap(**changes: Any) -> Recipe:
     )
 
 
-def oracles(table: dict[str, list[str]], weights: dict[str, float] = WEIGHTS, **more: Any) -> dict[str, Any]:
+def oracles(table: dict[str, list[str]], weights: Any = WEIGHTS, **more: Any) -> dict[str, Any]:
     return {"neighbours:counter-fitted": neighbours(table), **more, "victim": linear(weights)}
 
 
@@ -215,7 +215,8 @@ def ranked(part: Any, text: str, answer: Any, label: int = 1, seed: int = 0) -> 
     def program() -> Program[list[int]]:
         a = Attempt(Text(text), label, Untargeted(), key=0, seed=seed)
         (start,) = yield from a.score([a.original])
-        return (yield from part.rank(a, start, range(len(a.original.words))))
+        order: list[int] = yield from part.rank(a, start, range(len(a.original.words)))
+        return order
 
     (finished,) = Engine[list[int]]({"victim": answer}).run([(0, program())])
     assert finished.error is None
@@ -347,7 +348,7 @@ def test_settings_can_be_changed_by_path() -> None:
     assert recipe.search.candidates == Neighbours(most=7)
     assert recipe.version == "textattack+changed"
     recipe = with_setting(recipe, "search.constraints.1.threshold", "0.5")
-    with pytest.raises(UnknownNameError, match="leads nowhere|no setting"):
+    with pytest.raises(UnknownNameError, match=r"leads nowhere|no setting"):
         with_setting(recipe, "search.constraints.9.threshold", "1")
     with pytest.raises(UnknownNameError, match="is a int"):
         with_setting(recipe, "search.candidates.most", "many")

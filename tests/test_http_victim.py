@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -379,6 +381,20 @@ def test_one_failing_batch_stops_the_others(server: Server, connect: Connect) ->
         victim.predict([f"great {i}" for i in range(50)])
     assert len(server.requests) < 10
     assert victim.predict(["great"]).shape == (1, 2)
+
+
+def test_ctrl_c_leaves_no_noise(server: Server) -> None:
+    script = (
+        "import signal, os, threading\n"
+        "from unfooled.victims.loading import load_victim\n"
+        f"victim = load_victim({server.url!r}, labels='a,b')\n"
+        "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "try:\n    victim.predict(['great'])\nexcept KeyboardInterrupt:\n    print('stopped')\n"
+    )
+    server.pause = 2.0
+    command = [sys.executable, "-W", "error", "-X", "dev", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "stopped\n", "")
 
 
 def test_connections_are_kept_and_closed(server: Server, connect: Connect) -> None:

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from reviews import sentences, write_csv
 
+from reviews import sentences, write_csv
 from unfooled.cli.render import diff_line
 from unfooled.core.result import Result
 from unfooled.evaluation.run import attack

@@ -23,33 +23,8 @@ transformers = pytest.importorskip("transformers")
 
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-WORDS = [
-    *[
-        "the",
-        "a",
-        "film",
-        "movie",
-        "is",
-        "was",
-        "good",
-        "great",
-        "bad",
-        "dull",
-        "and",
-        "not",
-        "very",
-        "it",
-        "fun",
-        "plot",
-        "cast",
-        "of",
-        "with",
-        ".",
-        ",",
-        "!",
-    ],
-    "##s",
-]
+WORDS = ["the", "a", "film", "movie", "is", "was", "good", "great", "bad", "dull", "and", "not", "very"]
+WORDS += ["fun", "plot", "cast", ".", ",", "!", "##s"]
 TEXTS = [
     "the film is good",
     "a dull plot",

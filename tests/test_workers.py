@@ -7,9 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from reviews import sentences, write_csv
 
 import unfooled
+from reviews import sentences, write_csv
 from unfooled.errors import UnfooledError, VictimError
 from unfooled.evaluation.run import attack
 from unfooled.evaluation.store import RunFile

@@ -60,7 +60,7 @@ Examples:
   unfooled attack --model model.skops --data reviews.csv --attack textfooler --limit 500 --out runs/x
   unfooled attack --model my_module:classify --data test.jsonl.gz --labels negative,positive
   unfooled attack --model ./bert-dir --data nli.csv --text-column premise,hypothesis --workers 2
-  unfooled attack --model http://127.0.0.1:8000/predict --data d.csv --labels ham,spam --victim-option batch_size=16
+  unfooled attack --model http://127.0.0.1:8000/predict --data d.csv --labels ham,spam
 """
 )
 def attack(

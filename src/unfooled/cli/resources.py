@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from unfooled.errors import UserError
@@ -42,10 +42,10 @@ def fetch(names: Sequence[str], console: Console) -> None:
                 continue
             task = progress.add_task(name, total=1.0, stage="")
 
-            def tell(stage: str, share: float | None, task: object = task) -> None:
+            def tell(stage: str, share: float | None, task: TaskID = task) -> None:
                 progress.update(
                     task, stage=stage, completed=share or 0.0, total=None if share is None else 1.0
-                )  # type: ignore[arg-type]
+                )
 
             store.get(name, tell)
             progress.update(task, completed=1.0, total=1.0, stage="here")

@@ -33,7 +33,7 @@ def pieces(result: Result) -> Iterator[Piece]:
 
 
 def visible(text: str) -> str:
-    """Control, zero-width and direction-changing characters written out, so that no text can trick a reader."""
+    """Control, zero-width and direction-changing characters written out: no text can trick a reader."""
     return "".join(
         char if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf", "Co", "Cs") else _code(char)
         for char in text

@@ -36,10 +36,10 @@ class _Words(dict[str, tuple[int, ...]]):
         self.bytes = 0
 
     def __missing__(self, stretch: str) -> tuple[int, ...]:
-        tokens = (token for token in self.tokenise(self.prepare(stretch)) if token not in self.stop)
-        found = tuple(self.numbers.get(token, -1) for token in tokens)
-        if not self.keep_unknown:
-            found = tuple(number for number in found if number >= 0)
+        number, stop = self.numbers.get, self.stop
+        tokens = self.tokenise(self.prepare(stretch))
+        numbers = [number(token, -1) for token in tokens if token not in stop]
+        found = tuple(numbers) if self.keep_unknown else tuple([one for one in numbers if one >= 0])
         if self.bytes > _MOST_BYTES:
             self.clear()
             self.bytes = 0

@@ -65,10 +65,18 @@ class Line:
         if threading.current_thread() is self._thread:
             self._loop.stop()
             return
-        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result(timeout=5)
+        asyncio.run_coroutine_threadsafe(self._finish(), self._loop).result(timeout=5)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=5)
         self._loop.close()
+
+    async def _finish(self) -> None:
+        """Let what was under way end (the user may have pressed Ctrl-C), then hang up."""
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await self._client.aclose()
 
 
 def retry_after(value: str) -> float:
