@@ -11,7 +11,9 @@ STAMP := $(VENV)/.installed
 demo: $(STAMP)
 	$(BIN)/unfooled demo --out demo
 
+# Tests of real resources skip, with a reason, where these cannot be fetched.
 test: $(STAMP)
+	-$(BIN)/unfooled resources get all
 	$(BIN)/python -m pytest
 
 # What CI runs besides the tests.
