@@ -177,8 +177,8 @@ def _workers(one: dict[str, Any]) -> str:
         "yes" if one["identical"] else "**no**",
     )
     note = (
-        "\nThrough the command line, start-up included. *Two bare processes* is what this machine gives two raw forward-pass"
-        " loops at once compared with one: no program can do better here.\n"
+        "\nThrough the command line, start-up included. *Two bare processes* is what this machine gives two"
+        " raw forward-pass loops at once compared with one: no program can do better here.\n"
     )
     return "## Two workers\n\n" + table(head, [row]) + note
 

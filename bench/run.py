@@ -101,8 +101,7 @@ class Parts:
     textattack: Path
     body: Path
     victims: Path
-    table: Path  # for Unfooled
-    neighbours: Path  # the same for TextAttack
+    neighbours: Path  # the recipe's own table, exported for TextAttack
     nltk: Path
 
 
@@ -116,7 +115,9 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
     theirs += ["--neighbours", parts.neighbours, "--nltk-data", parts.nltk, "--padding", scenario.padding]
     theirs += ["--encoder", parts.body if scenario.encoder else "none"]
     ours: list[object] = [sys.executable, env.BENCH / "unfooled_side.py", *common]
-    ours += ["--encoder", "resource" if scenario.encoder else "none", "--neighbours", parts.table]
+    ours += ["--encoder", "resource" if scenario.encoder else "none"]
+    if args.neighbours:
+        ours += ["--neighbours", args.neighbours]
     limit_before = raw_limit(scenario, file, args, parts)
     sides = {
         "textattack": start("textattack", theirs),
@@ -173,13 +174,11 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
 def prepare(args: argparse.Namespace) -> Parts:
     env.HOME.mkdir(exist_ok=True)
     body = args.body or env.resource("minilm")
-    table = args.neighbours or env.resource("counter-fitted")
     return Parts(
         textattack=env.textattack_python(args.textattack_python),
         body=body,
         victims=env.train_missing(body),
-        table=table,
-        neighbours=env.export_neighbours(table),
+        neighbours=env.export_neighbours(args.neighbours or env.resource("counter-fitted")),
         nltk=env.nltk_data(),
     )
 

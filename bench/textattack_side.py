@@ -8,7 +8,9 @@ padding of its Hugging Face wrapper.
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -27,6 +29,7 @@ ENCODER_BATCH = 32
 def isolate(nltk_data: Path) -> None:
     """Before TextAttack is imported: a scratch home, no downloads, our NLTK data."""
     scratch = tempfile.mkdtemp(prefix="textattack-home-")
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     cache = Path(scratch) / ".cache" / "textattack"
     cache.mkdir(parents=True)
     # This file says that its first-import downloads are done.

@@ -166,7 +166,7 @@ def main() -> None:
         answers = attack_block(session, rows, indices)
         if answers:
             # Cumulative over the run: how many items any oracle was made to compute a second time.
-            answers[-1]["repeated"] = {name: one.repeated for name, one in watched.items()}
+            answers[-1]["repeated"] = {name.partition(":")[0]: one.repeated for name, one in watched.items()}
         return answers
 
     if args.serve:

@@ -24,7 +24,6 @@ from unfooled.victims.checked import AsyncVictimOracle, oracle_for
 from unfooled.victims.checks import check_victim
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.http import HttpVictim
-from unfooled.victims.http_line import retry_after
 from unfooled.victims.loading import load_victim
 
 TEXTS = ["a great film", "a dull film", "a film", "", "naïve 🙂", "great great", "bad"]
@@ -237,13 +236,6 @@ def test_waits_double_and_follow_the_server(server: Server, connect: Connect) ->
     assert third >= 0.3
 
 
-def test_retry_after_may_be_a_date() -> None:
-    assert retry_after("2.5") == 2.5
-    assert retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0.0
-    assert retry_after("Wed, 21 Oct 2999 07:28:00 GMT") > 1e6
-    assert retry_after("soon") == retry_after("") == 0.0
-
-
 def test_a_server_that_stays_broken(server: Server, connect: Connect) -> None:
     server.script = [(500, b"stack trace " * 50, {})] * 9
     victim = connect(f"{server.url.replace('http://', 'http://me:secret@')}?key=secret")
@@ -367,11 +359,6 @@ def test_the_async_oracle(server: Server, connect: Connect) -> None:
     server.script = [(200, {"probabilities": [[2.0, 3.0]]}, {})]
     with pytest.raises(VictimError, match="logits"):
         asyncio.run(oracle.answer(["x"]))
-
-
-def test_an_oracle_that_is_not_async_is_refused() -> None:
-    with pytest.raises(TypeError, match="no async answer"):
-        AsyncVictimOracle(FakeVictim())
 
 
 def test_one_failing_batch_stops_the_others(server: Server, connect: Connect) -> None:

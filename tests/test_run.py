@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +259,81 @@ def test_killed_and_continued_equals_uninterrupted(tmp_path: Path, how: signal.S
     whole = attack("fake", tmp_path / "d.csv", "deepwordbug", out=tmp_path / "whole")
     assert digest(tmp_path / "run") == digest(whole.path)
     assert '"total": 400' in output
+
+
+class Endpoint:
+    """The fake victim behind HTTP, with faults: every third request is refused once, and it can go down."""
+
+    def __init__(self) -> None:
+        fake, outer = FakeVictim(), self
+        self.requests = 0
+        self.answers_left: int | None = None
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                outer.requests += 1
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if outer.requests % 3 == 0:
+                    return self._send(429, {"error": "slow down"}, {"Retry-After": "0"})
+                if outer.answers_left is not None:
+                    if outer.answers_left <= 0:
+                        return self._send(500, {"error": "down"}, {})
+                    outer.answers_left -= 1
+                return self._send(200, {"probabilities": fake.predict(body["texts"]).tolist()}, {})
+
+            def _send(self, status: int, content: Any, headers: dict[str, str]) -> None:
+                payload = json.dumps(content).encode()
+                self.send_response(status)
+                for name, value in {**headers, "Content-Length": str(len(payload))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(payload)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def victim(self) -> Any:
+        url = f"http://127.0.0.1:{self.server.server_port}/classify"
+        return unfooled.load_victim(
+            url, labels=["negative", "positive"], batch_size=8, retries=6, backoff=0.001
+        )
+
+    def __enter__(self) -> Endpoint:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+def test_an_endpoint_gives_the_results_of_the_model_behind_it(tmp_path: Path) -> None:
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(30)))
+    with Endpoint() as endpoint:
+        remote = attack(endpoint.victim(), data, "deepwordbug", out=tmp_path / "remote")
+        assert endpoint.requests > 10
+    local = attack("fake", data, "deepwordbug", out=tmp_path / "local")
+    assert list(remote.results()) == list(local.results())
+
+
+def test_an_endpoint_that_goes_down_stops_the_run_and_it_goes_on_later(tmp_path: Path) -> None:
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(60)))
+    few = Settings(window=4)
+    with Endpoint() as endpoint:
+        victim = endpoint.victim()
+        endpoint.answers_left = 60
+        with pytest.raises(VictimError, match="repeat the command"):
+            attack(victim, data, "deepwordbug", out=tmp_path / "run", settings=few)
+        with closing(RunFile.read(tmp_path / "run")) as file:
+            assert 0 < file.count()["success"] + file.count()["failure"] < 60
+        endpoint.answers_left = None
+        run = attack(endpoint.victim(), data, "deepwordbug", out=tmp_path / "run", settings=few)
+    local = attack("fake", data, "deepwordbug", out=tmp_path / "local")
+    assert list(run.results()) == list(local.results())
 
 
 def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:

@@ -15,10 +15,11 @@ from unfooled.errors import MissingExtraError, UnknownNameError, VictimError
 from unfooled.registry import registry
 from unfooled.victims.answers import find_labels, interpret
 from unfooled.victims.base import Probabilities, TextValue, Victim
-from unfooled.victims.checked import VictimOracle, oracle_for, validate
+from unfooled.victims.checked import AsyncVictimOracle, VictimOracle, oracle_for, validate
 from unfooled.victims.checks import check_victim
 from unfooled.victims.fake import WEIGHTS, FakeVictim
 from unfooled.victims.function import FunctionVictim
+from unfooled.victims.http_line import retry_after
 from unfooled.victims.labels import settle_labels
 from unfooled.victims.loading import load_victim, split_spec
 
@@ -358,3 +359,15 @@ class Single(FakeVictim):
 def test_the_conformance_check_finds_faults(victim: Victim, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         check_victim(victim, TEXTS)
+
+
+def test_retry_after_may_be_a_date() -> None:
+    assert retry_after("2.5") == 2.5
+    assert retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0.0
+    assert retry_after("Wed, 21 Oct 2999 07:28:00 GMT") > 1e6
+    assert retry_after("soon") == retry_after("") == 0.0
+
+
+def test_an_oracle_that_is_not_async_is_refused() -> None:
+    with pytest.raises(TypeError, match="no async answer"):
+        AsyncVictimOracle(FakeVictim())

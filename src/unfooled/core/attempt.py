@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -42,12 +43,17 @@ class Attempt:
         self.label = label
         self.goal = goal
         self.key = key
+        self.seed = seed
         self.budget = budget
         self.asked = 0
         self.best: Scored | None = None
-        self.rng = np.random.default_rng([seed, key])
         self._charged: set[object] = set()
         self._known: dict[object, Row] = {}
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """The example's own random numbers; made when first used, which for most attacks is never."""
+        return np.random.default_rng([self.seed, self.key])
 
     @property
     def queries(self) -> int:

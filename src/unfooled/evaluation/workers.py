@@ -155,12 +155,11 @@ class _Pool:
             worker.pipe.send(examples)
 
 
-def _serve(pipe: Connection, source: Any, recipe: Recipe, settings: Settings) -> None:
+def _serve(pipe: Connection, source: Victim | _Reload, recipe: Recipe, settings: Settings) -> None:
     """A worker's life: load the victim once, attack what comes, leave when nothing more comes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     try:
-        victim = load_victim(source[1], **source[2]) if source[0] == "spec" else pickle.loads(source[1])
-        session = Session(victim, recipe, settings)
+        session = Session(source() if isinstance(source, _Reload) else source, recipe, settings)
 
         def incoming() -> Iterator[Example]:
             while True:
@@ -183,13 +182,25 @@ def _serve(pipe: Connection, source: Any, recipe: Recipe, settings: Settings) ->
         pipe.close()
 
 
-def _portable(victim: Victim) -> tuple[Any, ...]:
+@dataclass(frozen=True)
+class _Reload:
+    """A victim that each worker loads for itself, as the user named it."""
+
+    spec: str
+    options: dict[str, Any]
+
+    def __call__(self) -> Victim:
+        return load_victim(self.spec, **self.options)
+
+
+def _portable(victim: Victim) -> Victim | _Reload:
     """How a worker gets its own copy of the victim."""
     spec = getattr(victim, "spec", None)
     if spec:
-        return ("spec", spec, dict(getattr(victim, "options", {})))
+        return _Reload(spec, dict(getattr(victim, "options", {})))
     try:
-        return ("pickle", pickle.dumps(victim))
+        pickle.dumps(victim)  # starting a process would fail with a message about processes
+        return victim
     except Exception as error:
         raise VictimError(
             f"{victim.name} cannot be sent to worker processes: {error}",

@@ -9,7 +9,6 @@ only where it gives exactly the vectorizer's own matrix.
 from __future__ import annotations
 
 from array import array
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,8 @@ _ENTRY = 200  # what an entry costs beside its characters
 Integers = NDArray[np.int64]
 
 
-class _Words(dict[str, tuple[int, ...]]):
-    """Stretch between spaces → the numbers of its tokens."""
+class _Words(dict[str, bytes]):
+    """Stretch between spaces → the numbers of its tokens, as the bytes of an array (the quickest to join)."""
 
     def __init__(self, vectorizer: Any, numbers: dict[str, int], *, keep_unknown: bool) -> None:
         super().__init__()
@@ -35,11 +34,13 @@ class _Words(dict[str, tuple[int, ...]]):
         self.keep_unknown = keep_unknown  # as -1: an unknown token stands between the two beside it
         self.bytes = 0
 
-    def __missing__(self, stretch: str) -> tuple[int, ...]:
+    def __missing__(self, stretch: str) -> bytes:
         number, stop = self.numbers.get, self.stop
         tokens = self.tokenise(self.prepare(stretch))
         numbers = [number(token, -1) for token in tokens if token not in stop]
-        found = tuple(numbers) if self.keep_unknown else tuple([one for one in numbers if one >= 0])
+        if not self.keep_unknown:
+            numbers = [one for one in numbers if one >= 0]
+        found = array("q", numbers).tobytes()
         if self.bytes > _MOST_BYTES:
             self.clear()
             self.bytes = 0
@@ -67,7 +68,7 @@ class _Sentences(dict[str, int]):
     def __missing__(self, sentence: str) -> int:
         number = len(self.starts)
         before = len(self.tokens)
-        self.tokens.extend(chain.from_iterable(map(self.words.__getitem__, sentence.split())))
+        self.tokens.frombytes(b"".join(map(self.words.__getitem__, sentence.split())))
         self.starts.append(before)
         self.sizes.append(len(self.tokens) - before)
         self.bytes += len(sentence) + _ENTRY
