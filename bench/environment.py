@@ -52,8 +52,8 @@ def textattack_python(chosen: Path | None) -> Path:
     return python
 
 
-def run(command: list[object]) -> None:
-    subprocess.run([str(part) for part in command], check=True, env=clean_env())
+def run(command: list[object], *, package: bool = False) -> None:
+    subprocess.run([str(part) for part in command], check=True, env=clean_env(package=package))
 
 
 def resource(name: str) -> Path:
@@ -85,7 +85,17 @@ def train_missing(body: Path) -> Path:
         if data_source() == "movie-reviews":
             resource("movie-reviews")
         print(f"training victims: {', '.join(missing)} (MiniLM takes about 10 minutes)", flush=True)
-        run([sys.executable, BENCH / "train_victims.py", "--body", body, "--out", out, "--only", *missing])
+        command = [
+            sys.executable,
+            BENCH / "train_victims.py",
+            "--body",
+            body,
+            "--out",
+            out,
+            "--only",
+            *missing,
+        ]
+        run(command, package=True)
     return out
 
 

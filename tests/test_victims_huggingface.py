@@ -226,7 +226,7 @@ def broken_copy(bert: Path, tmp_path: Path, **changes: Any) -> Path:
     return folder
 
 
-def refused(folder: Path | str, message: str, **options: Any) -> None:
+def assert_refused(folder: Path | str, message: str, **options: Any) -> None:
     with pytest.raises(VictimError, match=message) as caught:
         load_victim(str(folder), **options)
     assert caught.value.remedy
@@ -237,13 +237,13 @@ def test_truncated_weights(bert: Path, tmp_path: Path) -> None:
     folder = broken_copy(bert, tmp_path)
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:5000])
-    refused(folder, "damaged or cut short")
+    assert_refused(folder, "damaged or cut short")
 
 
 def test_missing_weights(bert: Path, tmp_path: Path) -> None:
     folder = broken_copy(bert, tmp_path)
     (folder / "model.safetensors").unlink()
-    refused(folder, "lacks a file")
+    assert_refused(folder, "lacks a file")
 
 
 def test_pickled_weights_need_trust(bert: Path, tmp_path: Path) -> None:
@@ -251,30 +251,30 @@ def test_pickled_weights_need_trust(bert: Path, tmp_path: Path) -> None:
     model = transformers.AutoModelForSequenceClassification.from_pretrained(bert)
     torch.save(model.state_dict(), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
-    refused(folder, "lacks a file")
+    assert_refused(folder, "lacks a file")
     victim = load_victim(str(folder), trust_pickle=True)
     assert np.abs(victim.predict(TEXTS) - load_victim(str(bert)).predict(TEXTS)).max() < 1e-9
 
 
 def test_unknown_architecture(bert: Path, tmp_path: Path) -> None:
-    refused(broken_copy(bert, tmp_path, model_type="martian"), "unknown architecture")
+    assert_refused(broken_copy(bert, tmp_path, model_type="martian"), "unknown architecture")
 
 
 def test_config_that_is_no_json(bert: Path, tmp_path: Path) -> None:
     folder = broken_copy(bert, tmp_path)
     (folder / "config.json").write_text("{", encoding="utf-8")
-    refused(folder, "cannot be loaded")
+    assert_refused(folder, "cannot be loaded")
 
 
 def test_regression_is_no_classifier(tmp_path: Path) -> None:
-    refused(save(tmp_path / "regression", num_labels=1), "regression")
+    assert_refused(save(tmp_path / "regression", num_labels=1), "regression")
 
 
 def test_a_body_without_a_head_is_no_classifier(tmp_path: Path) -> None:
     transformers.BertModel(config()).save_pretrained(tmp_path)
     tokenizer().save_pretrained(tmp_path)
-    refused(tmp_path, r"no weights for classifier\.bias, classifier\.weight")
+    assert_refused(tmp_path, r"no weights for classifier\.bias, classifier\.weight")
 
 
 def test_a_hub_name_that_cannot_be_had() -> None:
-    refused("nobody-at-all/no-such-model", "the hub did not give it")
+    assert_refused("nobody-at-all/no-such-model", "the hub did not give it")

@@ -30,12 +30,9 @@ from unfooled.attacks.constraints import MaxCharacterEdits, edit_distance
 from unfooled.attacks.goals import Untargeted
 from unfooled.attacks.importance import Importance, Masking, TemporalScore
 from unfooled.attacks.search import GreedySwap
-from unfooled.core.attempt import Attempt, Scored
+from unfooled.core.attempt import Attempt, Scored, Search
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe
-
-_SUMMARY = "misspells the most important words"
-_PAPER = "Gao et al. 2018, arXiv:1801.04354"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,28 +56,27 @@ class MisspellInOrder:
         return end
 
 
+def _version(version: str, search: Search) -> Recipe:
+    return Recipe(
+        name="deepwordbug",
+        version=version,
+        summary="misspells the most important words",
+        paper="Gao et al. 2018, arXiv:1801.04354",
+        goal=Untargeted(),
+        search=search,
+    )
+
+
+_AS_TEXTATTACK = GreedySwap(
+    importance=Masking(token="[UNK]"),
+    candidates=CharacterEdits(),
+    constraints=(MaxCharacterEdits(30),),
+    stopwords="english",
+    stopwords_cased=True,
+    ties="text",
+)
+
 RECIPES: dict[str, Recipe] = {
-    "textattack": Recipe(
-        name="deepwordbug",
-        version="textattack",
-        summary=_SUMMARY,
-        paper=_PAPER,
-        goal=Untargeted(),
-        search=GreedySwap(
-            importance=Masking(token="[UNK]"),
-            candidates=CharacterEdits(),
-            constraints=(MaxCharacterEdits(30),),
-            stopwords="english",
-            stopwords_cased=True,
-            ties="text",
-        ),
-    ),
-    "paper": Recipe(
-        name="deepwordbug",
-        version="paper",
-        summary=_SUMMARY,
-        paper=_PAPER,
-        goal=Untargeted(),
-        search=MisspellInOrder(importance=TemporalScore()),
-    ),
+    "textattack": _version("textattack", _AS_TEXTATTACK),
+    "paper": _version("paper", MisspellInOrder(importance=TemporalScore())),
 }

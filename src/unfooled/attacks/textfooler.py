@@ -42,56 +42,50 @@ from unfooled.attacks.importance import Deletion, Masking
 from unfooled.attacks.search import GreedySwap
 from unfooled.core.recipe import Recipe
 
-_SUMMARY = "swaps important words for synonyms that keep grammar and meaning"
-_PAPER = "Jin et al. 2020, arXiv:1907.11932"
+
+def _version(version: str, search: GreedySwap) -> Recipe:
+    return Recipe(
+        name="textfooler",
+        version=version,
+        summary="swaps important words for synonyms that keep grammar and meaning",
+        paper="Jin et al. 2020, arXiv:1907.11932",
+        goal=Untargeted(),
+        search=search,
+    )
+
+
+_AS_TEXTATTACK = GreedySwap(
+    importance=Deletion(),
+    candidates=Neighbours(most=50, min_cosine=0.5),
+    constraints=(
+        SamePartOfSpeech(after=3),
+        SentenceSimilarity(threshold=0.840845, scale="angular"),
+    ),
+    stopwords_cased=True,
+    ties="text",
+)
+
+_AS_PAPER = GreedySwap(
+    importance=Deletion(flip_gain=True),
+    candidates=Neighbours(most=50, min_cosine=0.7),
+    constraints=(
+        SamePartOfSpeech(),
+        SentenceSimilarity(threshold=0.5, scale="arccos", short_threshold=0.1),
+    ),
+)
+
+_AS_CODE = GreedySwap(
+    importance=Masking(token="<oov>", flip_gain=True),
+    candidates=Neighbours(most=50, min_cosine=0.5),
+    constraints=(
+        SamePartOfSpeech(),
+        SentenceSimilarity(threshold=0.7, scale="arccos", short_threshold=0.1),
+    ),
+    accept="better-than-original",
+)
 
 RECIPES: dict[str, Recipe] = {
-    "textattack": Recipe(
-        name="textfooler",
-        version="textattack",
-        summary=_SUMMARY,
-        paper=_PAPER,
-        goal=Untargeted(),
-        search=GreedySwap(
-            importance=Deletion(),
-            candidates=Neighbours(most=50, min_cosine=0.5),
-            constraints=(
-                SamePartOfSpeech(after=3),
-                SentenceSimilarity(threshold=0.840845, scale="angular"),
-            ),
-            stopwords_cased=True,
-            ties="text",
-        ),
-    ),
-    "paper": Recipe(
-        name="textfooler",
-        version="paper",
-        summary=_SUMMARY,
-        paper=_PAPER,
-        goal=Untargeted(),
-        search=GreedySwap(
-            importance=Deletion(flip_gain=True),
-            candidates=Neighbours(most=50, min_cosine=0.7),
-            constraints=(
-                SamePartOfSpeech(),
-                SentenceSimilarity(threshold=0.5, scale="arccos", short_threshold=0.1),
-            ),
-        ),
-    ),
-    "code": Recipe(
-        name="textfooler",
-        version="code",
-        summary=_SUMMARY,
-        paper=_PAPER,
-        goal=Untargeted(),
-        search=GreedySwap(
-            importance=Masking(token="<oov>", flip_gain=True),
-            candidates=Neighbours(most=50, min_cosine=0.5),
-            constraints=(
-                SamePartOfSpeech(),
-                SentenceSimilarity(threshold=0.7, scale="arccos", short_threshold=0.1),
-            ),
-            accept="better-than-original",
-        ),
-    ),
+    "textattack": _version("textattack", _AS_TEXTATTACK),
+    "paper": _version("paper", _AS_PAPER),
+    "code": _version("code", _AS_CODE),
 }
