@@ -169,6 +169,21 @@ def test_the_tagger_sees_a_window_of_the_original_text() -> None:
     ]
 
 
+def test_an_equal_word_earlier_in_the_window_lends_its_tag_where_textattack_is_followed() -> None:
+    def by_place(item: tuple[tuple[str, ...], int, tuple[str, ...]]) -> tuple[str, ...]:
+        words, index, options = item  # the first word of a text is a noun here, any other an adjective
+        return tuple("NOUN" if index == 0 else "ADJ" for _ in (words[index], *options))
+
+    table = {"superb": ["awful"]}
+    asked = oracles(table, WEIGHTS | {"awful": -0.3}, **{"tag:perceptron-tagger": Answering(by_place)})
+    text = "awful superb superb superb"
+    plain = attack_one(swap(constraints=(SamePartOfSpeech(),)), asked, text)
+    copied = attack_one(swap(constraints=(SamePartOfSpeech(first_equal=True),)), asked, text)
+    assert plain.perturbed == "awful awful superb superb"
+    # "awful" stands first, so its tag there (NOUN) counts for every place; "superb" is an adjective.
+    assert copied.edits == ()
+
+
 def test_the_three_scales_agree_by_arithmetic() -> None:
     cosines = np.array([1.0, 0.5, 0.0, -1.0])
     assert on_scale(cosines, "cosine") == [1.0, 0.5, 0.0, -1.0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -37,12 +37,14 @@ class SamePartOfSpeech:
     """The replacement's part of speech, in its context, is that of the word it replaces.
 
     The context is the original text's: `before` and `after` say how many words of it the tagger sees.
+    `first_equal` reads the tag of the first equal word of that context instead, which is TextAttack's way.
     """
 
     tagger: str = "perceptron-tagger"
     before: int = 4
     after: int = 4
     noun_for_verb: bool = True
+    first_equal: bool = False
 
     @property
     def asks(self) -> tuple[str, ...]:
@@ -55,8 +57,18 @@ class SamePartOfSpeech:
         index = now.text.origin[options[0].position]
         first = max(0, index - self.before)
         context = words[first : index + self.after + 1]
-        item = (context, index - first, tuple(option.word for option in options))
-        ((own, *tags),) = yield from ask(f"tag:{self.tagger}", [item])
+        place = index - first
+        choices = (words[index], *(option.word for option in options))
+        items: list[Hashable] = [(context, place, choices[1:])]
+        earlier = {}
+        if self.first_equal:
+            # An equal word before the edited place: ask for that word's tag in the edited context.
+            for i, word in enumerate(choices):
+                if word in context[:place]:
+                    earlier[i] = len(items)
+                    items.append(((*context[:place], word, *context[place + 1 :]), context.index(word), ()))
+        answers = yield from ask(f"tag:{self.tagger}", items)
+        own, *tags = (answers[earlier[i]][0] if i in earlier else tag for i, tag in enumerate(answers[0]))
         return [option for option, tag in zip(options, tags, strict=True) if self._fits(own, tag)]
 
     def _fits(self, own: str, other: str) -> bool:
