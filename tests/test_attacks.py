@@ -11,6 +11,7 @@ import pytest
 
 from toys import Answering, attack_one, encoder, linear, neighbours, tags
 from unfooled.attacks.candidates import CharacterEdits, Neighbours, edit_characters
+from unfooled.attacks.checks import check_recipe
 from unfooled.attacks.constraints import SamePartOfSpeech, SentenceSimilarity, edit_distance, on_scale
 from unfooled.attacks.goals import Targeted, Untargeted
 from unfooled.attacks.importance import Deletion, Masking, RandomOrder, TemporalScore
@@ -20,6 +21,7 @@ from unfooled.core.engine import Engine
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe, all_recipes, load_recipe, recipe_from_json, with_setting
 from unfooled.errors import RunFileError, UnknownNameError
+from unfooled.registry import registry
 from unfooled.text import Text
 
 WEIGHTS = {"superb": 0.3, "pleasant": 0.1, "film": 0.02, "okay": 0.05, "passable": -0.05, "awful": -0.3}
@@ -326,28 +328,29 @@ def test_random_edits_repeat_with_the_seed_and_differ_between_examples() -> None
 
 
 @pytest.mark.parametrize("recipe", list(all_recipes()), ids=lambda recipe: recipe.full_name)
-class TestEveryRecipe:
-    def test_is_a_value(self, recipe: Recipe) -> None:
-        assert hash(recipe) == hash(dataclasses.replace(recipe))
-        assert recipe == load_recipe(recipe.full_name)
-        assert recipe_from_json(recipe.to_json()) == recipe
-        assert recipe.paper
-        assert recipe.summary
+def test_every_recipe_conforms(recipe: Recipe) -> None:
+    assert recipe == load_recipe(recipe.full_name)
+    check_recipe(recipe)
 
-    def test_is_deterministic_and_never_edits_stop_words_or_the_original(self, recipe: Recipe) -> None:
-        asked = oracles(
-            {"superb": ["awful", "okay"], "pleasant": ["passable"], "film": ["movie"]},
-            **{"tag:perceptron-tagger": tags({}), "encode:minilm": encoder()},
-        )
-        text = "The superb, pleasant film is on."
-        results = [attack_one(recipe, asked, text, seed=4) for _ in range(2)]
-        assert results[0] == results[1]
-        assert results[0].outcome in ("success", "failure")
-        assert results[0].original == text
 
-    def test_needs_only_oracles_it_names(self, recipe: Recipe) -> None:
-        known = {"neighbours", "encode", "tag"}
-        assert {name.partition(":")[0] for name in recipe.oracles()} <= known
+@dataclasses.dataclass(frozen=True)
+class Cheating:
+    """A search that forgets the budget's exception and edits at random from a global generator."""
+
+    def run(self, a: Attempt, start: Scored) -> Program[Scored]:
+        word = str(np.random.randint(10**9))
+        (end,) = yield from a.score([start.text.replace(0, word)])
+        return end
+
+
+def test_the_conformance_suite_catches_a_cheat() -> None:
+    recipe = dataclasses.replace(swap(), search=Cheating(), paper="none", summary="cheats")
+    registry.register("attack", "cheat", {"test": recipe})
+    try:
+        with pytest.raises(AssertionError, match="depend on the example alone"):
+            check_recipe(recipe)
+    finally:
+        registry.unregister("attack", "cheat")
 
 
 def test_unknown_names_are_answered_with_a_suggestion() -> None:

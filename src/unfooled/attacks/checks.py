@@ -1,0 +1,124 @@
+"""A conformance suite for attacks: run on ours, importable by plug-ins.
+
+    from unfooled.attacks.checks import check_recipe
+    check_recipe(my_recipe)
+
+Each check attacks small texts whose oracles are made up here, so it needs no model and no file. Oracles of
+other kinds than ours are given as `oracles`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from unfooled.core.attempt import attempt
+from unfooled.core.engine import Engine
+from unfooled.core.recipe import Recipe, recipe_from_json
+from unfooled.core.result import Result
+from unfooled.text import Text
+
+TEXTS = (
+    "The superb, pleasant film is on.",
+    "A DULL plot; the slow, odd end isn't worth it…",
+    "😀 great!",
+    "so it goes",
+    "the old man and the cold, cold sea were fine company for two long hours of quiet, honest work",
+)
+
+
+class _Made:
+    """An oracle from a function of one item."""
+
+    def __init__(self, answer: Callable[[Any], Any], batch_size: int) -> None:
+        self._answer = answer
+        self.batch_size = batch_size
+
+    def __call__(self, items: Sequence[Any]) -> list[Any]:
+        return [self._answer(item) for item in items]
+
+
+def check_recipe(recipe: Recipe, *, oracles: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
+    """Raise AssertionError at the first rule that the attack breaks."""
+    assert recipe.name, "an attack has a name"
+    assert recipe.version, "an attack has a version"
+    assert recipe.paper, "an attack names its paper"
+    assert recipe.summary, "an attack says what it does"
+    assert hash(recipe) == hash(dataclasses.replace(recipe)), "a recipe is a value"
+    assert recipe_from_json(recipe.to_json()) == recipe, "a recipe can be rebuilt from a run file"
+
+    alone = [_attack(recipe, [text], oracles, keys=[key])[key] for key, text in enumerate(TEXTS)]
+    for window, batch in ((1, 1), (3, 2), (100, 100)):
+        together = _attack(recipe, TEXTS, oracles, window=window, batch=batch)
+        assert [together[key] for key in range(len(TEXTS))] == alone, "results depend on the example alone"
+    for text, result in zip(TEXTS, alone, strict=True):
+        assert result.outcome in ("success", "failure", "skipped"), result.note
+        assert result.original == text, "the original is kept"
+        assert bool(result.edits) == (result.perturbed != text), "edits say what changed"
+        assert (result.outcome == "success") <= bool(result.edits), "a success changes something"
+    for budget in (1, 7):
+        for result in _attack(recipe, TEXTS, oracles, budget=budget).values():
+            assert result.queries <= budget, "the budget is kept"
+    pair = Text({"premise": TEXTS[0], "hypothesis": TEXTS[1]})
+    (result,) = _attack(recipe, [pair], oracles).values()
+    assert result.outcome != "error", result.note
+    assert result.fields == pair.fields, "the other field of a pair is left alone"
+
+
+def _attack(
+    recipe: Recipe,
+    texts: Sequence[str | Text],
+    oracles: Mapping[str, Callable[[Any], Any]] | None,
+    *,
+    keys: Sequence[int] | None = None,
+    window: int = 10,
+    batch: int = 10,
+    budget: int | None = None,
+) -> dict[int, Result]:
+    answers = {name: _STAND_INS.get(name.partition(":")[0]) for name in recipe.oracles()}
+    answers |= dict(oracles or {}) | {"victim": _victim}
+    made = {name: _Made(answer, batch) for name, answer in answers.items() if answer is not None}
+    jobs = []
+    for key, content in zip(keys or range(len(texts)), texts, strict=True):
+        text = content if isinstance(content, Text) else Text(content)
+        label = int(_victim(text.value).argmax())
+        jobs.append((key, attempt(text, label, recipe.goal, recipe.search, key=key, seed=1, budget=budget)))
+    found = {}
+    for finished in Engine[Result](made, window=window).run(jobs):
+        assert finished.value is not None, finished.error
+        found[finished.value.key] = finished.value
+    return found
+
+
+def _number(text: str) -> float:
+    """A number in [-1, 1) that belongs to the word."""
+    return zlib.crc32(text.lower().encode()) / 2**31 - 1.0
+
+
+def _victim(value: Any) -> np.ndarray:
+    string = value if isinstance(value, str) else " ".join(value)
+    total = sum(_number(word) for word in Text(string).words)
+    positive = 1.0 / (1.0 + np.exp(-total))
+    return np.round(np.array([1.0 - positive, positive]), 6)
+
+
+def _encode(text: str) -> np.ndarray:
+    angle = 0.2 * sum(_number(word) for word in Text(text).words)
+    return np.array([np.cos(angle), np.sin(angle)], dtype=np.float32)
+
+
+def _neighbours(item: tuple[str, int, float]) -> tuple[str, ...]:
+    word, most, _ = item
+    return tuple(f"{word[::-1]}{i}" for i in range(min(most, 4)))
+
+
+def _tags(item: tuple[tuple[str, ...], int, tuple[str, ...]]) -> tuple[str, ...]:
+    words, index, options = item
+    return tuple("NOUN" if _number(word) < 0.8 else "ADJ" for word in (words[index], *options))
+
+
+_STAND_INS: dict[str, Callable[[Any], Any]] = {"encode": _encode, "neighbours": _neighbours, "tag": _tags}
