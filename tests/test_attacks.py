@@ -19,7 +19,14 @@ from unfooled.attacks.search import GreedySwap, attackable
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.engine import Engine
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe, all_recipes, load_recipe, recipe_from_json, with_setting
+from unfooled.core.recipe import (
+    Recipe,
+    all_recipes,
+    load_recipe,
+    recipe_from_json,
+    with_everywhere,
+    with_setting,
+)
 from unfooled.errors import RunFileError, UnknownNameError
 from unfooled.registry import registry
 from unfooled.text import Text
@@ -88,6 +95,18 @@ def test_among_flips_the_most_similar_wins() -> None:
     table = {"superb": ["awful", "dreadful"]}
     result = attack_one(swap(constraints=(similarity,)), oracles(table, weights, **more), "superb film")
     assert result.perturbed == "dreadful film"
+    assert result.similarity == pytest.approx(math.cos(0.1), abs=1e-6)
+
+
+def test_a_spent_budget_keeps_to_the_same_choice_among_flips() -> None:
+    similarity = SentenceSimilarity(threshold=0.0, scale="cosine", window=2)
+    more = {"encode:minilm": encoder({"awful": 0.5, "dreadful": 0.1, "okay": 0.2})}
+    weights = WEIGHTS | {"dreadful": -0.2}
+    table = {"superb": ["awful", "dreadful", "okay"]}
+    recipe = swap(constraints=(similarity,))
+    result = attack_one(recipe, oracles(table, weights, **more), "superb film", budget=5)
+    assert "budget" in result.note
+    assert (result.outcome, result.perturbed) == ("success", "dreadful film")
     assert result.similarity == pytest.approx(math.cos(0.1), abs=1e-6)
 
 
@@ -216,6 +235,8 @@ def test_short_texts_have_their_own_rule(short: float | None, allowed: bool) -> 
     asked = oracles({"superb": ["awful"]}, **{"encode:minilm": encoder({"awful": 1.0})})
     result = attack_one(swap(constraints=(similarity,)), asked, "superb film")
     assert (result.outcome == "success") is allowed
+    if short is None:
+        assert result.similarity is None  # what was not measured has no number
 
 
 @pytest.mark.parametrize(
@@ -223,6 +244,11 @@ def test_short_texts_have_their_own_rule(short: float | None, allowed: bool) -> 
 )
 def test_edit_distance(a: str, b: str, distance: int) -> None:
     assert edit_distance(a, b) == edit_distance(b, a) == distance
+
+
+def test_long_words_are_no_obstacle() -> None:
+    word = "x" * 50_000
+    assert edit_distance(word, word[:20_000] + "y" + word[20_000:]) == 1
 
 
 # -- importance ------------------------------------------------------------------------------------
@@ -368,10 +394,35 @@ def test_settings_can_be_changed_by_path() -> None:
     recipe = with_setting(recipe, "search.constraints.1.threshold", "0.5")
     with pytest.raises(UnknownNameError, match=r"leads nowhere|no setting"):
         with_setting(recipe, "search.constraints.9.threshold", "1")
-    with pytest.raises(UnknownNameError, match="is a int"):
-        with_setting(recipe, "search.candidates.most", "many")
+    short = with_setting(recipe, "search.constraints.1.short_threshold", "0.5")
+    assert isinstance(short.search, GreedySwap)
+    assert getattr(short.search.constraints[1], "short_threshold") == 0.5  # noqa: B009
+    for path, value in {
+        "search.candidates.most": "many",
+        "search.candidates.min_cosine": "nan",
+        "search.constraints.1.scale": "foo",
+        "search.ties": "bogus",
+        "search.stopwords": "bogus",
+        "search.stopwords_cased": "maybe",
+        "search.importance": "deletion",
+        "name": "foo",
+    }.items():
+        with pytest.raises(UnknownNameError, match=path.split(".")[-1]):
+            with_setting(recipe, path, value)
+    with pytest.raises(UnknownNameError, match="at least 1"):
+        with_setting(recipe, "search.candidates.most", "-5")
     with pytest.raises(UnknownNameError, match="no setting"):
         with_setting(recipe, "search.candidate.most", "1")
+
+
+def test_one_setting_can_be_changed_everywhere() -> None:
+    recipe = load_recipe("textfooler")
+    assert with_everywhere(recipe, "encoder", "minilm") == recipe  # the default is no change
+    changed = with_everywhere(recipe, "encoder", "./mine")
+    assert "encode:./mine" in changed.oracles()
+    assert changed.full_name == "textfooler@textattack+changed"
+    with pytest.raises(UnknownNameError, match="no part with the setting"):
+        with_everywhere(load_recipe("deepwordbug"), "encoder", "x")
 
 
 def test_a_recipe_from_elsewhere_is_not_built() -> None:

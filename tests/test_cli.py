@@ -60,10 +60,17 @@ def test_json_is_all_that_is_printed(tmp_path: Path) -> None:
     assert (tmp_path / summary["run"] / "run.sqlite").is_file()
 
 
+def test_a_smaller_limit_says_that_the_run_holds_more(tmp_path: Path) -> None:
+    write_csv(tmp_path / "d.csv", sentences(10))
+    arguments = ["attack", "-m", "fake", "-d", "d.csv", "-a", "deepwordbug", "-o", "run"]
+    unfooled(*arguments, cwd=tmp_path)
+    assert "holds 10 examples, 4 were asked for" in unfooled(*arguments, "--limit", "4", cwd=tmp_path).stderr
+
+
 def test_errors_in_some_examples_have_their_own_exit_code(tmp_path: Path) -> None:
     write_csv(tmp_path / "d.csv", [*sentences(5), ("", "positive")])
     done = unfooled("attack", "-m", "fake", "-d", "d.csv", "-a", "deepwordbug", code=3, cwd=tmp_path)
-    assert "1 examples ended in an error" in done.stdout
+    assert "1 ended in an error" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -102,12 +109,14 @@ def test_a_missing_resource_names_the_command_that_gets_it(
     monkeypatch.setenv("UNFOOLED_CACHE", str(tmp_path / "cache"))
     write_csv(tmp_path / "d.csv", sentences(5))
     done = unfooled("attack", "-m", "fake", "-d", "d.csv", "-a", "textfooler", code=2, cwd=tmp_path)
-    assert "unfooled resources get" in done.stderr
+    assert "unfooled resources get counter-fitted minilm perceptron-tagger" in done.stderr
+    assert not (tmp_path / "runs").exists()
 
 
 def test_attacks_are_listed_with_needs_and_paper() -> None:
     text = unfooled("attacks").stdout
     assert "textfooler@paper" in text
+    assert "arXiv:1907.11932" in text
     listed = json.loads(unfooled("attacks", "--json").stdout)
     assert {"name", "summary", "paper", "needs", "asks"} <= set(listed[0])
 
@@ -146,3 +155,6 @@ def test_hostile_texts_cannot_reach_the_terminal(tmp_path: Path) -> None:
     assert "\x1b[31m" not in done.stdout
     assert "\u202e" not in done.stdout
     assert "[bold]tag[/bold]" in done.stdout
+    write_csv(tmp_path / "l.csv", [("a film", "\x1b[31mspam"), ("a film", "ham")])
+    done = unfooled("attack", "-m", "fake", "-d", "l.csv", "-a", "deepwordbug", code=2, cwd=tmp_path)
+    assert "\x1b" not in done.stderr

@@ -222,8 +222,11 @@ def test_rule_6_an_error_in_mid_search_is_an_outcome_of_its_own() -> None:
 
 def test_an_oracle_that_always_fails_stops_the_run_and_keeps_what_is_finished() -> None:
     class Dies(ToyVictim):
+        down = False
+
         def __call__(self, items: Sequence[Any]) -> list[np.ndarray]:
-            if any("plot" in str(item) for item in items):
+            self.down |= any("plot" in str(item) for item in items)
+            if self.down:
                 raise ConnectionError("refused")
             return super().__call__(items)
 
@@ -238,6 +241,74 @@ def test_an_oracle_that_always_fails_stops_the_run_and_keeps_what_is_finished() 
     with pytest.raises(VictimError, match=r"in a row.*refused"):
         consume()
     assert {0, 1, 2} <= done
+
+
+@pytest.mark.parametrize("window", [3, 500])
+@pytest.mark.parametrize("oracle", [ToyVictim, lambda **options: AsyncToy(options["poison"])])
+def test_many_bad_rows_in_a_row_are_not_taken_for_a_dead_victim(window: int, oracle: Any) -> None:
+    # The short texts come first in every batch and all of them fail.
+    texts = [f"poison {i}" for i in range(3 * HOPELESS)] + [f"good film plot number {i}" for i in range(9)]
+    engine: Engine[Result] = Engine(
+        {"length": Lengths(), "victim": oracle(poison="poison")},
+        window=window,
+        known_good={"victim": "good film"},
+    )
+    outcomes = [one.value.outcome for one in engine.run(programs(texts)) if one.value]
+    assert outcomes.count("error") == 3 * HOPELESS
+    assert len(outcomes) == 3 * HOPELESS + 9
+
+
+def test_a_victim_out_of_reach_stops_the_run_at_once() -> None:
+    class Unreachable(VictimError):
+        fatal = True
+
+    class Gone(ToyVictim):
+        def __call__(self, items: Sequence[Any]) -> list[np.ndarray]:
+            self.calls.append(list(items))
+            raise Unreachable("no connection", "start the server")
+
+    victim = Gone()
+    with pytest.raises(Unreachable):
+        list(Engine[Result]({"length": Lengths(), "victim": victim}).run(programs(["good film"] * 9)))
+    assert len(victim.calls) == 1
+
+
+def test_questions_of_a_failed_example_are_dropped() -> None:
+    victim = ToyVictim(batch_size=1, poison="aaa")
+
+    def asks() -> Program[None]:
+        yield from ask("victim", ["aaa", "bbbb", "ccccc"])
+
+    engine: Engine[None] = Engine({"victim": victim})
+    (finished,) = engine.run([("x", asks())])
+    assert isinstance(finished.error, OracleError)
+    assert victim.calls == [["aaa"]]
+
+
+def test_the_cache_is_bounded_by_characters_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unfooled.core.scheduler.CACHED_CHARACTERS", 1000)
+    engine: Engine[None] = Engine({"length": Lengths()}, window=1)
+
+    def one(word: str) -> Program[None]:
+        yield from ask("length", [word])
+
+    list(engine.run((i, one(f"{i:0100}")) for i in range(50)))
+    assert len(engine._scheduler._cache["length"]) == 10
+
+
+def test_jobs_may_be_missing_for_a_while() -> None:
+    pauses = 0
+
+    def jobs() -> Any:
+        nonlocal pauses
+        for job in programs(["good film plot"] * 6):
+            yield job
+            yield None
+            pauses += 1
+
+    engine: Engine[Result] = Engine({"length": Lengths(), "victim": ToyVictim()}, window=100)
+    assert len(list(engine.run(jobs()))) == 6
+    assert pauses == 6
 
 
 def test_a_missing_resource_stops_the_run_at_once() -> None:
@@ -410,6 +481,11 @@ def test_a_program_may_handle_a_failure_and_go_on() -> None:
     assert finished.value == "kept 2"
 
 
-def test_a_text_without_words_is_not_an_error() -> None:
-    result = run(["😀 😀"], search=None)[0]
-    assert (result.outcome, result.words) == ("skipped", 0) or result.note == "there are no words to edit"
+def test_a_text_without_words_is_never_counted_as_robust() -> None:
+    class Positive(ToyVictim):
+        def __call__(self, items: Sequence[Any]) -> list[np.ndarray]:
+            return [np.array([0.2, 0.8]) for _ in items]
+
+    (finished,) = Engine[Result]({"victim": Positive()}).run(programs(["😀 😀"]))
+    assert finished.value is not None
+    assert (finished.value.outcome, finished.value.note) == ("error", "there are no words to edit")

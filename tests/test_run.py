@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -21,8 +22,13 @@ import pytest
 
 import unfooled
 from reviews import sentences, write_csv
+from unfooled.attacks.candidates import Neighbours
+from unfooled.attacks.importance import Deletion
+from unfooled.attacks.search import GreedySwap
+from unfooled.batching import Meter
+from unfooled.core.recipe import load_recipe
 from unfooled.core.result import Result
-from unfooled.errors import CapabilityError, DataError, RunFileError, VictimError
+from unfooled.errors import CapabilityError, DataError, RunFileError, UserError, VictimError
 from unfooled.evaluation.run import Observer, Run, attack
 from unfooled.evaluation.session import Settings
 from unfooled.evaluation.store import RunFile
@@ -134,6 +140,63 @@ def test_a_victim_that_throws_on_one_text_errs_on_that_one_only_and_it_is_tried_
     assert again == [7]
 
 
+def test_many_bad_rows_do_not_stop_the_others(tmp_path: Path) -> None:
+    rows = [*sentences(5), *((f"poison {i}", "positive") for i in range(45)), *sentences(20, seed=1)]
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", rows))
+    run = attack(FakeVictim(poison="poison"), data, "deepwordbug", out=tmp_path / "run")
+    assert run.summary().errors == 45
+    assert run.summary().attacked + run.summary().counts["skipped"] == 25
+
+
+def test_a_changed_table_of_words_is_another_run(tmp_path: Path) -> None:
+    table = tmp_path / "table.json"
+    search = GreedySwap(importance=Deletion(), candidates=Neighbours(table=str(table)), constraints=())
+    recipe = dataclasses.replace(load_recipe("textfooler"), search=search)
+    table.write_text(json.dumps({"great": ["awful"], "superb": ["dull"]}))
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(6)))
+    attack("fake", data, recipe, out=tmp_path / "run", limit=3)
+    table.write_text(json.dumps({"great": ["lame"]}))
+    with pytest.raises(RunFileError, match="neighbours"):
+        attack("fake", data, recipe, out=tmp_path / "run")
+
+
+def test_plain_python_values_are_enough(tmp_path: Path) -> None:
+    fake = FakeVictim()
+
+    def classify(texts: list[str]) -> np.ndarray:
+        return fake.predict(texts)
+
+    classify.labels = ("negative", "positive")  # type: ignore[attr-defined]
+    run = attack(classify, sentences(8), "deepwordbug", out=tmp_path / "run")
+    assert run.summary().total == 8
+    with pytest.raises(VictimError, match="not a victim"):
+        attack(3, sentences(3), out=tmp_path / "x")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="limit=-5"):
+        attack("fake", sentences(3), "deepwordbug", out=tmp_path / "x", limit=-5)
+
+
+@pytest.mark.parametrize("wrong", [{"window": 0}, {"budget": 0}, {"seed": -1}, {"max_words": 0}])
+def test_settings_that_make_no_sense_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(UserError, match="makes no sense"):
+        Settings(**wrong)  # type: ignore[arg-type]
+
+
+def test_counters_belong_to_the_run_not_to_the_victim(tmp_path: Path) -> None:
+    class Metered(FakeVictim):
+        meter = Meter()
+
+        def predict(self, texts: Sequence[Any], /) -> Any:
+            self.meter.add(len(texts), 0, 0, 0.0)
+            return super().predict(texts)
+
+    victim, counted = Metered(), []
+    for name in ("a", "b"):
+        attack(victim, sentences(5), "deepwordbug", out=tmp_path / name)
+        with closing(RunFile.read(tmp_path / name)) as file:
+            counted.append(file.counters()["victim"])
+    assert counted[0]["model"]["items"] == counted[1]["model"]["items"] == counted[0]["computed"]
+
+
 def test_nan_for_one_text_is_an_error_for_that_one_only(tmp_path: Path) -> None:
     data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(70)))
     run = attack(FakeVictim(nan_on="number 68."), data, "deepwordbug", out=tmp_path / "run")
@@ -189,7 +252,7 @@ def test_rows_that_cannot_be_attacked_are_named_errors(tmp_path: Path) -> None:
     }
     assert results[3].outcome == "error"
     assert "row 5" in results[3].note  # line 5 of the file, as an editor counts
-    assert (results[4].outcome, results[4].note) == ("failure", "there are no words to edit")
+    assert (results[4].outcome, results[4].note) == ("error", "there are no words to edit")
     assert results[5].outcome == "error"
     assert "20,000 words" in results[5].note
     assert "--max-words" in results[5].note
@@ -200,6 +263,10 @@ def test_a_target_class_by_name(tmp_path: Path) -> None:
     run = attack("fake", data, "deepwordbug", out=tmp_path / "run", target="negative")
     by_label = {result.label: result.outcome for result in run.results()}
     assert by_label[0] == "skipped"  # already negative
+    summary = run.summary()
+    assert summary.accuracy_before.value == 1.0  # skipped because the goal was reached, not because it erred
+    fooled = summary.counts["success"]
+    assert summary.accuracy_under_attack.value == pytest.approx(1 - fooled / 6)
     with pytest.raises(DataError, match="negative, positive"):
         attack("fake", data, "deepwordbug", out=tmp_path / "x", target="neutral")
 
@@ -351,6 +418,20 @@ def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
 
     small, large = peak(3_000), peak(12_000)
     assert large < small * 1.15
+
+
+def test_memory_is_bounded_for_long_texts(tmp_path: Path) -> None:
+    rows = [(" ".join(f"{text} {i}" for i in range(100)), label) for text, label in sentences(12)]
+    data = write_csv(tmp_path / "long.csv", rows)  # about 1,000 words each
+    code = (
+        "import resource, sys; from unfooled.evaluation.run import attack; "
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; "
+        "attack('fake', sys.argv[1], 'deepwordbug', out=sys.argv[2]); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    command = [sys.executable, "-c", code, str(data), str(tmp_path / "run")]
+    grown = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert grown < 160_000  # kilobytes; every near-copy kept would be several times that
 
 
 def test_run_is_read_from_its_file_only(tmp_path: Path) -> None:

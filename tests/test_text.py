@@ -88,6 +88,18 @@ def test_window_is_centred_and_shifted_inwards(index: int, expected: str) -> Non
     assert Text("a b c d e, f!").window(index, 3) == expected
 
 
+@given(
+    st.lists(st.sampled_from(["a", "bb", "c-c"]), min_size=1, max_size=12),
+    st.integers(0, 11),
+    st.integers(1, 15),
+)
+def test_a_window_with_another_word_is_the_window_of_the_edited_text(
+    words: list[str], at: int, size: int
+) -> None:
+    text, index = Text(", ".join(words)), at % len(words)
+    assert text.window(index, size, "other") == text.replace(index, "other").window(index, size)
+
+
 def test_window_of_a_short_text_is_all_of_it() -> None:
     assert Text(" one two. ").window(0, 15) == "one two"
 

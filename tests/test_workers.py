@@ -5,16 +5,22 @@ from __future__ import annotations
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import unfooled
 from reviews import sentences, write_csv
-from unfooled.errors import UnfooledError, VictimError
+from unfooled.core.recipe import load_recipe
+from unfooled.data.dataset import Dataset
+from unfooled.errors import VictimError
 from unfooled.evaluation.run import attack
+from unfooled.evaluation.session import Settings
 from unfooled.evaluation.store import RunFile
+from unfooled.evaluation.workers import attack_in_workers
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim
+from unfooled.victims.loading import load_victim
 
 MODULE = """
 import os
@@ -63,6 +69,26 @@ def test_two_workers_give_the_results_of_one(tmp_path: Path) -> None:
         assert one.counters()["victim"]["asked"] == two.counters()["victim"]["asked"]
 
 
+def test_every_worker_gets_its_share_of_a_small_job() -> None:
+    counted: list[dict[str, Any]] = []
+    data = Dataset.from_pairs(sentences(60), labels=("negative", "positive"))
+    results = list(
+        attack_in_workers(
+            load_victim("fake"),
+            load_recipe("deepwordbug"),
+            Settings(),
+            data,
+            workers=2,
+            remaining=60,
+            on_counters=counted.append,
+        )
+    )
+    assert sorted(result.key for result in results) == list(range(60))
+    computed = [one["victim"]["computed"] for one in counted]
+    assert len(computed) == 2
+    assert min(computed) > 0.3 * max(computed)
+
+
 def test_a_text_that_kills_its_worker_is_found_and_harms_nobody_else(tmp_path: Path, module: str) -> None:
     data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(20)))
     run = attack(f"{module}:deadly", data, "deepwordbug", out=tmp_path / "run", workers=2)
@@ -81,7 +107,7 @@ def test_a_worker_that_cannot_start_stops_the_run(
 ) -> None:
     data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(5)))
     monkeypatch.setenv("DIE_ON_IMPORT", "1")
-    with pytest.raises(UnfooledError, match="died while it started"):
+    with pytest.raises(VictimError, match=r"(?s)died while it started.*__main__"):
         attack(f"{module}:deadly", data, "deepwordbug", out=tmp_path / "run", workers=2)
 
 

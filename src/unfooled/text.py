@@ -101,8 +101,11 @@ class Text:
             self._starts = starts
         return self._starts
 
-    def window(self, index: int, size: int) -> str:
-        """The stretch of `size` words centred on `index`, shifted inwards at both ends."""
+    def window(self, index: int, size: int, word: str | None = None) -> str:
+        """The stretch of `size` words centred on `index`, shifted inwards at both ends.
+
+        With `word` as it would read if that stood at `index`, without the cost of a new text.
+        """
         n = len(self.words)
         if n <= size:
             first, last = 0, n - 1
@@ -110,7 +113,11 @@ class Text:
             first = min(max(0, index - size // 2), n - size)
             last = first + size - 1
         starts = self.starts
-        return self.string[starts[first] : starts[last] + len(self.words[last])]
+        begin, end = starts[first], starts[last] + len(self.words[last])
+        if word is None:
+            return self.string[begin:end]
+        at = starts[index]
+        return self.string[begin:at] + word + self.string[at + len(self.words[index]) : end]
 
     # -- edits -------------------------------------------------------------------------------------
 
@@ -186,6 +193,10 @@ class Text:
     def edits(self) -> list[Edit]:
         """Every difference from the original, in reading order."""
         original = self.root.words
+        if self.origin is self.root.origin:
+            # Words were only replaced, which most attacks do: no alignment is needed.
+            changed = [i for i, (new, old) in enumerate(zip(self.words, original, strict=True)) if new != old]
+            return [Edit("replace", i, original[i], self.words[i], self.starts[i]) for i in changed]
         found: list[Edit] = []
         expected = 0
         starts = self.starts

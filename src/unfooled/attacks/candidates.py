@@ -27,6 +27,10 @@ class Neighbours:
     most: int = 50
     min_cosine: float = 0.5
 
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            raise ValueError("most is at least 1")
+
     @property
     def asks(self) -> tuple[str, ...]:
         return (f"neighbours:{self.table}",)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from itertools import takewhile
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
@@ -92,6 +93,12 @@ class SentenceSimilarity:
     short_threshold: float | None = None
     published_for: str = "universal-sentence-encoder"
 
+    def __post_init__(self) -> None:
+        if self.scale not in get_args(Scale):
+            raise ValueError(f"scale is one of {', '.join(get_args(Scale))}")
+        if self.window < 1:
+            raise ValueError("window is at least 1")
+
     @property
     def asks(self) -> tuple[str, ...]:
         return (f"encode:{self.encoder}",)
@@ -102,12 +109,12 @@ class SentenceSimilarity:
         index = options[0].position
         short = len(now.text.words) < self.window
         if short and self.short_threshold is None:
-            return [option._replace(similarity=1.0) for option in options]
+            return list(options)
         reference, place = now.text, index
         if self.against == "original":
             reference, place = a.original, now.text.origin[index]
         windows = [reference.window(place, self.window)]
-        windows += [option.text.window(index, self.window) for option in options]
+        windows += [now.text.window(index, self.window, option.word) for option in options]
         vectors = np.array((yield from ask(f"encode:{self.encoder}", windows)))
         needed = self.short_threshold if short and self.short_threshold is not None else self.threshold
         values = on_scale(vectors[1:] @ vectors[0], self.scale)
@@ -146,10 +153,19 @@ class MaxCharacterEdits:
 
 
 def edit_distance(a: str, b: str) -> int:
-    """Levenshtein distance of two words."""
+    """Levenshtein distance of two words. What they share at both ends costs nothing to compare."""
+    start = _shared(a, b)
+    a, b = a[start:], b[start:]
+    end = _shared(a[::-1], b[::-1])
+    a, b = a[: len(a) - end], b[: len(b) - end]
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         diagonal, row[0] = row[0], i
         for j, y in enumerate(b, 1):
             diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (x != y))
     return row[-1]
+
+
+def _shared(a: str, b: str) -> int:
+    """How many characters two words have in common at their start."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))

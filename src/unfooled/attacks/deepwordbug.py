@@ -50,8 +50,7 @@ class MisspellInOrder:
             cost = edit_distance(text.words[i], word)
             if spent + cost > self.most_edits:
                 break
-            if word:
-                text, spent = text.replace(i, word), spent + cost
+            text, spent = text.replace(i, word), spent + cost
         (end,) = yield from a.score([text])
         return end
 

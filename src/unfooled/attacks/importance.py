@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from unfooled.core.attempt import Attempt, Scored
+import numpy as np
+
+from unfooled.core.attempt import Attempt, Row, Scored
 from unfooled.core.program import Program
 from unfooled.text import Text
 
-# Probes of a very long text are built and asked in portions, so that memory stays bounded.
-PORTION = 512
+# Probes of a long text are built and asked in portions of about so many characters: memory stays bounded.
+PORTION = 200_000
 
 
 class Importance(Protocol):
@@ -64,12 +66,12 @@ class TemporalScore:
 
     def rank(self, a: Attempt, start: Scored, positions: Sequence[int]) -> Program[list[int]]:
         text, n = start.text, len(start.text.words)
-        heads = yield from a.score([text.span(0, i + 1) for i in range(n)], probe=True)
-        tails = yield from a.score([text.span(i, n) for i in range(n)], probe=True)
+        heads = yield from _in_portions(a, n, len(text.string), lambda i: text.span(0, i + 1))
+        tails = yield from _in_portions(a, n, len(text.string), lambda i: text.span(i, n))
         # The paper's F is the score of the true class; the empty text is taken as undecided.
         undecided = 1.0 / len(start.probs)
-        head = [undecided, *(one.probs[a.label] for one in heads)]
-        tail = [*(one.probs[a.label] for one in tails), undecided]
+        head = [undecided, *(row[a.label] for row in heads)]
+        tail = [*(row[a.label] for row in tails), undecided]
         worth = {i: head[i + 1] - head[i] + self.tail_weight * (tail[i] - tail[i + 1]) for i in positions}
         return sorted(positions, key=lambda i: -round(float(worth[i]), 6))
 
@@ -77,12 +79,21 @@ class TemporalScore:
 def _by_probing(
     a: Attempt, start: Scored, positions: Sequence[int], probe: Callable[[int], Text], flip_gain: bool
 ) -> Program[list[int]]:
+    rows = yield from _in_portions(a, len(positions), len(start.text.string), lambda n: probe(positions[n]))
+    scores, _ = a.goal.judge(np.array(rows), a.label) if rows else ([], [])
     worth: dict[int, float] = {}
-    for first in range(0, len(positions), PORTION):
-        portion = positions[first : first + PORTION]
-        scored = yield from a.score([probe(i) for i in portion], probe=True)
-        for i, one in zip(portion, scored, strict=True):
-            worth[i] = one.score - start.score
-            if flip_gain and (new := int(one.probs.argmax())) != a.label:
-                worth[i] += float(one.probs[new] - start.probs[new])
+    for i, score, row in zip(positions, scores, rows, strict=True):
+        worth[i] = score - start.score
+        if flip_gain and (new := int(row.argmax())) != a.label:
+            worth[i] += float(row[new] - start.probs[new])
     return sorted(positions, key=lambda i: -round(worth[i], 6))
+
+
+def _in_portions(a: Attempt, n: int, length: int, probe: Callable[[int], Text]) -> Program[list[Row]]:
+    """Probabilities of `probe(0)` to `probe(n - 1)`, few long texts at a time."""
+    rows: list[Row] = []
+    size = max(1, PORTION // max(1, length))
+    for first in range(0, n, size):
+        scored = yield from a.score([probe(i) for i in range(first, min(n, first + size))], probe=True)
+        rows += [one.probs for one in scored]
+    return rows

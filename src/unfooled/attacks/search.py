@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from unfooled.attacks.candidates import Candidates
 from unfooled.attacks.constraints import Constraint, Option
 from unfooled.attacks.importance import Importance
-from unfooled.core.attempt import Attempt, Scored
+from unfooled.core.attempt import Attempt, Scored, most_similar
 from unfooled.core.program import Program
 from unfooled.resources.stopwords import STOPWORDS
 from unfooled.text import Text
@@ -33,13 +32,18 @@ class GreedySwap:
     accept: Literal["better", "better-than-original"] = "better"
     ties: Literal["nearest", "text"] = "nearest"
 
+    def __post_init__(self) -> None:
+        if self.stopwords not in STOPWORDS:
+            raise ValueError(f"stopwords is one of {', '.join(STOPWORDS)}")
+
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         now = start
         positions = attackable(start.text, self.stopwords, cased=self.stopwords_cased)
         for i in (yield from self.importance.rank(a, start, positions)):
             options = yield from self._options(a, now, i)
-            scored = yield from a.score([option.text for option in options])
-            scored = [one._replace(similarity=o.similarity) for one, o in zip(scored, options, strict=True)]
+            scored = yield from a.score(
+                [option.text for option in options], [option.similarity for option in options]
+            )
             if won := [one for one in scored if one.success]:
                 return most_similar(won)
             floor = now if self.accept == "better" else start
@@ -64,8 +68,3 @@ def attackable(text: Text, stopwords: str, *, cased: bool = False) -> list[int]:
     if cased:
         return [i for i, word in enumerate(text.words) if word not in listed]
     return [i for i, word in enumerate(text.words) if word.lower().replace("’", "'") not in listed]
-
-
-def most_similar(won: Sequence[Scored]) -> Scored:
-    """The most similar text; by score where none was measured; the first of equals."""
-    return max(won, key=lambda one: (-1.0 if one.similarity is None else one.similarity, one.score))

@@ -15,7 +15,8 @@ Versions
                  4 words before and 3 after (of an equal word that stands earlier there, if any), stop words
                  matched with their case. Checked text by text in `make bench`.
     @paper       the article's text: deletion with the gain term (eq. 2), cosine >= 0.7, similarity
-                 1 - arccos(cos) >= 0.5 (the setting of its tables).
+                 1 - arccos(cos) >= 0.5 (the setting of its tables), 0.1 for texts under 15 words as in the
+                 code, since the article says nothing of them.
     @code        the authors' program: the word becomes `<oov>`, cosine >= 0.5, similarity >= 0.7 (0.1 for
                  texts under 15 words), a swap is kept when it beats the *original* text, not the present one.
 

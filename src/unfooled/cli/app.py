@@ -243,7 +243,9 @@ def main() -> None:
     try:
         app()
     except UserError as error:
-        typer.echo(f"error: {error}", err=True)
+        from unfooled.report.words import visible
+
+        typer.echo(f"error: {visible(str(error))}", err=True)
         sys.exit(Exit.MISTAKE)
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)

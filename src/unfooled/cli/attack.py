@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from rich.console import Console
 from unfooled.cli.app import Exit
 from unfooled.cli.live import LiveObserver
 from unfooled.cli.render import show_run
-from unfooled.core.recipe import Recipe, load_recipe, with_setting
+from unfooled.core.recipe import Recipe, load_recipe, with_everywhere, with_setting
 from unfooled.data.loading import load_data
 from unfooled.errors import UserError
 from unfooled.evaluation.run import attack
@@ -104,6 +103,10 @@ def run_attack(options: AttackOptions) -> int:
             )
             return Exit.INTERRUPTED
     summary = show_run(run.path, examples=5, as_json=options.json)
+    if summary.total > observer.total:
+        typer.echo(
+            f"note: this run holds {summary.total} examples, {observer.total} were asked for", err=True
+        )
     return Exit.SOME_ERRORS if summary.errors else Exit.DONE
 
 
@@ -111,35 +114,12 @@ def chosen_recipe(options: AttackOptions) -> Recipe:
     """The named recipe with the parts that options replace."""
     recipe = load_recipe(options.attack)
     if options.encoder:
-        recipe = _with_part_setting(recipe, "encoder", options.encoder)
+        recipe = with_everywhere(recipe, "encoder", options.encoder)
     if options.neighbours:
-        recipe = _with_part_setting(recipe, "table", options.neighbours)
+        recipe = with_everywhere(recipe, "table", options.neighbours)
     for name, value in _pairs(options.settings, "--set").items():
         recipe = with_setting(recipe, name, value)
     return recipe
-
-
-def _with_part_setting(recipe: Recipe, setting: str, value: str) -> Recipe:
-    changed = _everywhere(recipe, setting, value)
-    if changed == recipe:
-        raise UserError(
-            f"{recipe.full_name} has no part with the setting {setting!r}",
-            f"`unfooled show {recipe.full_name}` lists its settings",
-        )
-    assert isinstance(changed, Recipe)
-    return changed
-
-
-def _everywhere(part: Any, setting: str, value: str) -> Any:
-    if isinstance(part, tuple):
-        return tuple(_everywhere(one, setting, value) for one in part)
-    if not dataclasses.is_dataclass(part) or isinstance(part, type):
-        return part
-    fields = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
-    new = {
-        name: value if name == setting else _everywhere(old, setting, value) for name, old in fields.items()
-    }
-    return dataclasses.replace(part, **new)
 
 
 def _listed(value: str | None) -> list[str] | None:

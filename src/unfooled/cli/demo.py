@@ -36,13 +36,16 @@ def run_demo(out: Path, limit: int) -> int:
         fetch(NEEDED, console)
     out.mkdir(parents=True, exist_ok=True)
     model, data = out / "sentiment.skops", out / "sentences.jsonl"
-    if not (model.exists() and data.exists()):
+    fresh = not (model.exists() and data.exists())
+    if fresh:
         console.print("Training a sentiment classifier (tf-idf and logistic regression) on movie reviews …")
         train_demo_victim(model, data)
     victim = load_victim(str(model), labels=LABELS)
     recipe = load_recipe("textfooler")
     with LiveObserver(console, title=recipe.full_name) as observer:
-        run = attack(victim, load_data(data), recipe, out=out / "run", limit=limit, observer=observer)
+        run = attack(
+            victim, load_data(data), recipe, out=out / "run", limit=limit, observer=observer, restart=fresh
+        )
     show_run(run.path, examples=8, as_json=False)
     report = write_report(run.path, out / "report")
     typer.echo(f"report: {report}/summary.md, {report}/results.csv")

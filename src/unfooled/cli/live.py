@@ -11,12 +11,12 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     TextColumn,
-    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
 from unfooled.core.result import Result
 from unfooled.evaluation.run import Observer
+from unfooled.report.words import visible
 from unfooled.victims.preflight import Preflight
 
 _MARKS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "fail": "[red]✗[/]"}
@@ -33,7 +33,6 @@ class LiveObserver(Observer):
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
             TextColumn("{task.fields[broken]}"),
-            TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(elapsed_when_finished=False),
             console=console,
@@ -56,9 +55,10 @@ class LiveObserver(Observer):
 
     def checked(self, report: Preflight) -> None:
         for check in report.checks:
-            self._console.print(
-                f"{_MARKS[check.verdict]} {escape(check.name)}: {escape(check.message)}", highlight=False
-            )
+            line = f"{_MARKS[check.verdict]} {escape(visible(check.name))}: {escape(visible(check.message))}"
+            if check.remedy and check.verdict != "fail":
+                line += f"\n  → {escape(visible(check.remedy))}"
+            self._console.print(line, highlight=False)
 
     def started(self, total: int, done: int) -> None:
         self.total, self.done = total, done
@@ -74,7 +74,7 @@ class LiveObserver(Observer):
         self._attacked += result.outcome in ("success", "failure")
         broken = f"{self._successes}/{self._attacked} fooled"
         if self._errors:
-            broken += f", {self._errors} errors"
+            broken += f", {self._errors} err"
         speed = self._progress.tasks[0].speed
-        rate = f"{speed:.1f}/s" if speed else ""
+        rate = f"{speed:,.{0 if speed >= 10 else 1}f}/s" if speed else ""
         self._progress.update(self._task, completed=self.done, rate=rate, broken=broken)

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text as Styled
 
 from unfooled.core.result import Result
-from unfooled.evaluation.metrics import Summary, summarise
+from unfooled.evaluation.metrics import Summary, decided, summarise
 from unfooled.evaluation.store import RunFile
 from unfooled.report.tables import counts_line, summary_rows
 from unfooled.report.words import pieces, visible
@@ -32,7 +32,8 @@ def show_run(path: Path, *, examples: int, as_json: bool) -> Summary:
         environment = file.header["environment"]
         console = Console()
         title = f"{environment['attack']} on {environment['victim']}, data {environment['data']}"
-        console.print(_summary_table(summary, title))
+        console.print(visible(title), style="bold", highlight=False, markup=False)
+        console.print(_summary_table(summary))
         console.print(counts_line(summary), highlight=False)
         if shown := list(islice(file.results(outcome="success"), examples)):
             console.print(
@@ -41,35 +42,41 @@ def show_run(path: Path, *, examples: int, as_json: bool) -> Summary:
         for result in shown:
             console.print(diff_line(result, file.labels, coloured=console.color_system is not None))
         _print_errors(console, summary)
-        console.print(f"\nrun file: {path}", highlight=False, markup=False)
+        console.print(f"\nrun: {path}", highlight=False, markup=False)
     return summary
 
 
 def diff_line(result: Result, labels: tuple[str, ...], *, coloured: bool) -> Styled:
     """`positive → negative: a great terrible film` in colours; without them `a [great→terrible] film`."""
-    after = max(range(len(result.perturbed_probs)), key=result.perturbed_probs.__getitem__)
-    line = Styled(f"  {visible(labels[result.label])} → {visible(labels[after])}: ", style="dim")
+    after = labels[decided(result.perturbed_probs)]
+    line = Styled(f"  {visible(labels[result.label])} → {visible(after)}: ", style="dim")
     # Long texts are cut to the neighbourhood of the first edit; the run file has all of it.
-    start = max(0, result.edits[0].at - 120) if result.edits else 0
-    shown = 0
-    skipped = start
+    skipped = max(0, result.edits[0].at - 120) if result.edits else 0
+    left = 600
+    if skipped:
+        line.append("…")
     for piece in pieces(result):
         text = piece.text
         if piece.kind == "same" and skipped:
             text, skipped = text[skipped:], max(0, skipped - len(text))
-        if shown > 600:
+        if left <= 0:
             line.append("…")
             break
+        if piece.kind == "same" and len(text) > left:
+            text = text[:left] + "…"
+            left = 0
         form = "{}" if coloured else _PLAIN[piece.kind]
         line.append(form.format(visible(text)), style=_STYLES[piece.kind])
         if coloured and piece.kind == "gone":
             line.append(" ")
-        shown += len(text)
+        left -= len(text)
+        if text.endswith("…") and left < 0:
+            break
     return line
 
 
-def _summary_table(summary: Summary, title: str) -> Table:
-    table = Table(title=visible(title), title_justify="left", box=None, pad_edge=False)
+def _summary_table(summary: Summary) -> Table:
+    table = Table(box=None, pad_edge=False)
     table.add_column("")
     table.add_column("value", justify="right")
     table.add_column("95 % interval", justify="right")
@@ -82,9 +89,7 @@ def _summary_table(summary: Summary, title: str) -> Table:
 def _print_errors(console: Console, summary: Summary) -> None:
     if not summary.errors:
         return
-    console.print(
-        f"\n[bold red]{summary.errors} examples ended in an error[/] (in no rate above):", highlight=False
-    )
+    console.print(f"\n[bold red]{summary.errors} ended in an error[/] (in no rate above):", highlight=False)
     for note in summary.error_notes:
-        text = f"  {note.count} × {visible(note.message)} (first: row {note.key + 1})"
+        text = f"  {note.count} × {visible(note.message)} (first: example {note.key})"
         console.print(text, highlight=False, markup=False)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -47,8 +48,8 @@ class Attempt:
         self.budget = budget
         self.asked = 0
         self.best: Scored | None = None
-        self._charged: set[object] = set()
-        self._known: dict[object, Row] = {}
+        self._charged: set[Hashable] = set()
+        self._known: dict[Hashable, Row] = {}
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -60,7 +61,13 @@ class Attempt:
         """Distinct texts paid for."""
         return len(self._charged)
 
-    def score(self, texts: Sequence[Text], *, probe: bool = False) -> Program[list[Scored]]:
+    def score(
+        self,
+        texts: Sequence[Text],
+        similarities: Sequence[float | None] | None = None,
+        *,
+        probe: bool = False,
+    ) -> Program[list[Scored]]:
         """What the victim says of each text. Each distinct text is paid for once, when it is asked.
 
         A probe (a text with a word deleted or masked) is paid for but never becomes a result. When the
@@ -69,30 +76,51 @@ class Attempt:
         if not texts:
             return []
         self.asked += len(texts)
-        values = [text.value for text in texts]
-        wanted = [value for value in dict.fromkeys(values) if value not in self._known]
-        unpaid = [value for value in wanted if value not in self._charged]
+        keys = [_brief(text.value) for text in texts]
+        wanted = {key: text.value for key, text in zip(keys, texts, strict=True) if key not in self._known}
+        unpaid = [key for key in wanted if key not in self._charged]
         room = len(unpaid) if self.budget is None else max(0, self.budget - len(self._charged))
         refused = set(unpaid[room:])
         self._charged.update(unpaid[:room])
-        affordable = [value for value in wanted if value not in refused] if refused else wanted
-        answers = yield from ask("victim", affordable)
-        self._known.update(zip(affordable, answers, strict=True))
-        if refused:
-            texts = [text for text, value in zip(texts, values, strict=True) if value not in refused]
-            values = [value for value in values if value not in refused]
-        scored = self._judge(texts, [self._known[value] for value in values]) if texts else []
-        if not probe:
-            for one in scored:
-                if self.best is None or (one.success, one.score) > (self.best.success, self.best.score):
-                    self.best = one
+        for key in refused:
+            del wanted[key]
+        answers = yield from ask("victim", list(wanted.values()))
+        self._known.update(zip(wanted, answers, strict=True))
+        places = [place for place, key in enumerate(keys) if key not in refused]
+        scored = self._judge([texts[i] for i in places], [self._known[keys[i]] for i in places])
+        if similarities is not None:
+            scored = [one._replace(similarity=similarities[i]) for one, i in zip(scored, places, strict=True)]
+        if not probe and scored:
+            self.best = most_similar([*scored, *([self.best] if self.best else [])])
         if refused:
             raise BudgetExhaustedError(f"the budget of {self.budget} queries is spent")
         return scored
 
     def _judge(self, texts: Sequence[Text], rows: list[Row]) -> list[Scored]:
+        if not texts:
+            return []
         scores, successes = self.goal.judge(np.array(rows), self.label)
         return list(map(Scored, texts, rows, scores, successes))
+
+
+def most_similar(texts: Sequence[Scored]) -> Scored:
+    """Of texts that reach the goal the most similar one; else the one with the highest score.
+
+    Where nothing was measured the score decides. Equals fall to the first.
+    """
+
+    def rank(one: Scored) -> tuple[bool, float, float]:
+        return (one.success, (one.similarity or 0.0) if one.success else 0.0, one.score)
+
+    return max(texts, key=rank)
+
+
+def _brief(value: str | tuple[str, ...]) -> Hashable:
+    """The text itself, or its digest where keeping hundreds of near-copies would fill the memory."""
+    if isinstance(value, str) and len(value) <= 200:
+        return value
+    joined = value if isinstance(value, str) else "\x00".join(value)
+    return hashlib.blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 class Search(Protocol):
@@ -129,7 +157,8 @@ def attempt(
         elif start.success:
             outcome, note = "skipped", "the goal is reached without any edit"
         elif not text.words:
-            note = "there are no words to edit"
+            # Nothing could be tried, so nothing was learned: not a failed attack.
+            outcome, note = "error", "there are no words to edit"
         else:
             final = yield from search.run(a, start)
     except BudgetExhaustedError as spent:

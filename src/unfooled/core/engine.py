@@ -2,7 +2,7 @@
 
 Rules (each has a test in `tests/test_engine.py`): a result is the same for every window, batch size and
 order; equal questions are computed once; a failing call is halved until the bad item is alone and only its
-owner gets the exception; an oracle that fails on everything stops the run instead of failing every example.
+owner gets the exception; an oracle that answers nothing any more stops the run.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from unfooled.core.oracle import AsyncOracle, Oracle
 from unfooled.core.program import Program
@@ -19,6 +18,8 @@ from unfooled.core.scheduler import Finished, Scheduler, Traffic
 from unfooled.errors import OracleError, UnfooledError, UserError, VictimError
 
 R = TypeVar("R")
+Job: TypeAlias = tuple[Hashable, Program[R]] | None
+_END: Any = object()
 
 # So many bad items in a row, with no good one between them, mean that the oracle itself is down.
 HOPELESS = 20
@@ -28,32 +29,49 @@ class Engine(Generic[R]):
     """Runs programs against oracles.
 
     `oracles` are drained in the order given: cheap ones first and the victim last, so that its batches hold
-    the questions of every live program. `window` is how many programs are alive at once.
+    the questions of every live program. `window` is how many programs are alive at once. `known_good` has
+    an item per oracle that was answered before: a run of failures stops the run only if that fails as well.
     """
 
     def __init__(
-        self, oracles: Mapping[str, Oracle | AsyncOracle], *, window: int = 256, cache_size: int = 100_000
+        self,
+        oracles: Mapping[str, Oracle | AsyncOracle],
+        *,
+        window: int = 256,
+        cache_size: int = 100_000,
+        known_good: Mapping[str, Hashable] | None = None,
     ) -> None:
         self.oracles = dict(oracles)
         self.window = window
         uncached = frozenset(name for name, one in oracles.items() if not getattr(one, "cacheable", True))
         self._scheduler: Scheduler[R] = Scheduler(cache_size=cache_size, uncached=uncached)
         self._failures_in_a_row = 0
+        self._known_good = dict(known_good or {})
+        self._exhausted = False
+
+    @property
+    def live(self) -> int:
+        """Programs under way."""
+        return self._scheduler.live
 
     @property
     def traffic(self) -> dict[str, Traffic]:
         return self._scheduler.traffic
 
-    def run(self, jobs: Iterable[tuple[Hashable, Program[R]]]) -> Iterator[Finished[R]]:
-        """Yield each program's end as it comes. `jobs` is read only as fast as the window empties."""
+    def run(self, jobs: Iterable[Job[R]]) -> Iterator[Finished[R]]:
+        """Yield each program's end as it comes. `jobs` is read only as fast as the window empties.
+
+        A `None` among the jobs means that there is none at the moment; it is asked again after a round.
+        """
         if any(isinstance(oracle, AsyncOracle) for oracle in self.oracles.values()):
             return self._run_async(jobs)
         return self._run(jobs)
 
     # -- one call at a time ------------------------------------------------------------------------
 
-    def _run(self, jobs: Iterable[tuple[Hashable, Program[R]]]) -> Iterator[Finished[R]]:
+    def _run(self, jobs: Iterable[Job[R]]) -> Iterator[Finished[R]]:
         scheduler, source = self._scheduler, iter(jobs)
+        self._exhausted = False
         try:
             while self._fill(source):
                 while scheduler.finished:
@@ -79,6 +97,9 @@ class Engine(Generic[R]):
             self._answer(name, oracle, items[start : start + oracle.batch_size])
 
     def _answer(self, name: str, oracle: Oracle, items: list[Hashable]) -> None:
+        items = self._scheduler.wanted(name, items)
+        if not items:
+            return
         began = time.perf_counter()
         try:
             answers = _checked(name, items, oracle(items))
@@ -86,15 +107,18 @@ class Engine(Generic[R]):
             self._count(name, began, 0)
             for part in self._after_failure(name, items, error):
                 self._answer(name, oracle, part)
+            if self._failures_in_a_row >= HOPELESS:
+                self._failures_in_a_row = 0
+                if not any(_answers(oracle, probe) for probe in self._probes(name)):
+                    raise _hopeless(name, error) from error
         else:
-            self._count(name, began, len(items))
-            self._failures_in_a_row = 0
-            self._scheduler.answer(name, items, answers)
+            self._answered(name, began, items, answers)
 
     # -- several calls under way -------------------------------------------------------------------
 
-    def _run_async(self, jobs: Iterable[tuple[Hashable, Program[R]]]) -> Iterator[Finished[R]]:
+    def _run_async(self, jobs: Iterable[Job[R]]) -> Iterator[Finished[R]]:
         source = iter(jobs)
+        self._exhausted = False
         tasks: dict[asyncio.Task[Any], tuple[str, list[Hashable], float]] = {}
         with asyncio.Runner() as runner:
             try:
@@ -134,39 +158,61 @@ class Engine(Generic[R]):
             except Exception as error:
                 self._count(name, began, 0)
                 for part in self._after_failure(name, items, error):
-                    again = asyncio.create_task(_call(self.oracles[name], part))
-                    tasks[again] = (name, part, time.perf_counter())
+                    if part := self._scheduler.wanted(name, part):
+                        again = asyncio.create_task(_call(self.oracles[name], part))
+                        tasks[again] = (name, part, time.perf_counter())
+                if self._failures_in_a_row >= HOPELESS:
+                    self._failures_in_a_row = 0
+                    probes = [_answers_async(self.oracles[name], probe) for probe in self._probes(name)]
+                    if not any(await asyncio.gather(*probes)):
+                        raise _hopeless(name, error) from error
             else:
-                self._count(name, began, len(items))
-                self._failures_in_a_row = 0
-                self._scheduler.answer(name, items, answers)
+                self._answered(name, began, items, answers)
 
     # -- shared ------------------------------------------------------------------------------------
 
-    def _fill(self, source: Iterator[tuple[Hashable, Program[R]]]) -> bool:
+    def _fill(self, source: Iterator[Job[R]]) -> bool:
         """Top up the window. False when nothing is left to do or to hand out."""
-        room = self.window - self._scheduler.live
-        for key, program in islice(source, max(0, room)):
-            self._scheduler.start(key, program)
-        return bool(self._scheduler.live or self._scheduler.finished)
+        while not self._exhausted and self._scheduler.live < self.window:
+            job = next(source, _END)
+            if job is _END:
+                self._exhausted = True
+            elif job is None:
+                break
+            else:
+                self._scheduler.start(*job)
+                if len(self._scheduler.finished) >= self.window:
+                    break
+        return bool(self._scheduler.live or self._scheduler.finished or not self._exhausted)
+
+    def _answered(self, name: str, began: float, items: list[Hashable], answers: Sequence[Any]) -> None:
+        self._count(name, began, len(items))
+        self._failures_in_a_row = 0
+        self._known_good[name] = items[0]
+        self._scheduler.answer(name, items, answers)
 
     def _after_failure(self, name: str, items: list[Hashable], error: Exception) -> list[list[Hashable]]:
         """Halves to ask again, or nothing when the bad item is alone and its owner has been told."""
         if isinstance(error, UserError) and not isinstance(error, VictimError):
             raise error
+        if getattr(error, "fatal", False):
+            # Nothing is wrong with the items: the victim cannot be reached at all.
+            raise error
         if len(items) > 1:
             middle = len(items) // 2
             return [items[:middle], items[middle:]]
         self._failures_in_a_row += 1
-        if self._failures_in_a_row >= HOPELESS:
-            raise VictimError(
-                f"{name} failed on {HOPELESS} inputs in a row, the last time with: {error}",
-                "finished examples are saved; mend the cause and repeat the command to go on",
-            ) from error
         failure = OracleError(f"{name}: {type(error).__name__}: {error}")
         failure.__cause__ = error
         self._scheduler.fail(name, items[0], failure)
         return []
+
+    def _probes(self, name: str) -> list[Hashable]:
+        """Items that tell a dead oracle from a run of bad items: one that was answered, or others to come."""
+        if name in self._known_good:
+            return [self._known_good[name]]
+        others = sorted(self._scheduler.untried(name) or self._scheduler.taken(name), key=_length)
+        return others[:: max(1, len(others) // 5)][-6:]
 
     def _count(self, name: str, began: float, computed: int) -> None:
         traffic = self._scheduler.traffic[name]
@@ -188,6 +234,27 @@ def _checked(name: str, items: Sequence[Hashable], answers: Sequence[Any]) -> Se
     if len(answers) != len(items):
         raise OracleError(f"{name} gave {len(answers)} answers to {len(items)} questions")
     return answers
+
+
+def _hopeless(name: str, error: Exception) -> VictimError:
+    return VictimError(
+        f"{name} failed on {HOPELESS} inputs in a row, and on every other that was tried: {error}",
+        "finished examples are saved; mend the cause and repeat the command to go on",
+    )
+
+
+def _answers(oracle: Oracle, item: Hashable) -> bool:
+    try:
+        return len(oracle([item])) == 1
+    except Exception:
+        return False
+
+
+async def _answers_async(oracle: Oracle | AsyncOracle, item: Hashable) -> bool:
+    try:
+        return len(await _call(oracle, [item])) == 1
+    except Exception:
+        return False
 
 
 async def _call(oracle: Oracle | AsyncOracle, items: list[Hashable]) -> Sequence[Any]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from unfooled.core.attempt import Goal, Search
 from unfooled.errors import RunFileError, UnknownNameError
@@ -74,49 +75,92 @@ def recipe_from_json(described: Mapping[str, Any]) -> Recipe:
 
 
 def with_setting(recipe: Recipe, path: str, value: str) -> Recipe:
-    """A copy with one value changed, such as `search.candidates.most=20`. Types follow the old value.
+    """A copy with one value changed, such as `search.candidates.most=20`.
 
     A tuple of parts is reached by number: `search.constraints.1.threshold=0.7`.
     """
-    changed = _replaced(recipe, path.split("."), value, path)
+    if path.split(".")[0] not in ("goal", "search"):
+        raise unknown_name("setting", path, ["goal", "search"])
+    try:
+        changed = _replaced(recipe, path.split("."), value, path)
+    except ValueError as error:
+        raise UnknownNameError(
+            f"{path}={value}: {error}", "`unfooled show ATTACK` lists the settings"
+        ) from None
     assert isinstance(changed, Recipe)
-    return dataclasses.replace(changed, version=f"{changed.version.split('+')[0]}+changed")
+    return _marked(recipe, changed)
+
+
+def with_everywhere(recipe: Recipe, setting: str, value: str) -> Recipe:
+    """A copy in which every part that has the setting gets the value, such as another encoder."""
+    if not any(hasattr(part, setting) for part in _parts(recipe)):
+        raise UnknownNameError(
+            f"{recipe.full_name} has no part with the setting {setting!r}",
+            f"`unfooled show {recipe.full_name}` lists its settings",
+        )
+    changed = _everywhere(recipe, setting, value)
+    assert isinstance(changed, Recipe)
+    return _marked(recipe, changed)
+
+
+def _marked(old: Recipe, new: Recipe) -> Recipe:
+    """A changed recipe says so in its name: its numbers are not the named version's."""
+    return old if new == old else dataclasses.replace(new, version=f"{old.version.split('+')[0]}+changed")
+
+
+def _everywhere(part: Any, setting: str, value: str) -> Any:
+    if isinstance(part, tuple):
+        return tuple(_everywhere(one, setting, value) for one in part)
+    if not dataclasses.is_dataclass(part) or isinstance(part, type):
+        return part
+    fields = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+    new = {
+        name: value if name == setting else _everywhere(old, setting, value) for name, old in fields.items()
+    }
+    return dataclasses.replace(part, **new)
 
 
 def _replaced(part: Any, names: list[str], value: str, path: str) -> Any:
-    if not names:
-        return _parsed(part, value, path)
     name, *rest = names
-    if isinstance(part, tuple) and name.isdigit() and int(name) < len(part):
+    if isinstance(part, tuple) and name.isdigit() and int(name) < len(part) and rest:
         place = int(name)
         return (*part[:place], _replaced(part[place], rest, value, path), *part[place + 1 :])
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
         known = [field.name for field in dataclasses.fields(part)]
-        if name in known:
-            return dataclasses.replace(part, **{name: _replaced(getattr(part, name), rest, value, path)})
-        raise unknown_name("setting", path, known)
+        if name not in known:
+            raise unknown_name("setting", path, known)
+        kind = get_type_hints(type(part))[name]
+        new = _replaced(getattr(part, name), rest, value, path) if rest else _parsed(kind, value)
+        return dataclasses.replace(part, **{name: new})
     raise UnknownNameError(f"{path!r} leads nowhere at {name!r}", "`unfooled show ATTACK` lists the settings")
 
 
-def _parsed(old: Any, value: str, path: str) -> Any:
-    try:
-        if isinstance(old, bool):
-            return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[
-                value.lower()
-            ]
-        if isinstance(old, int):
-            return int(value)
-        if isinstance(old, float):
-            return float(value)
-    except (KeyError, ValueError):
-        raise UnknownNameError(
-            f"{path}={value}: this setting is a {type(old).__name__}", f"its value now is {old!r}"
-        ) from None
-    if old is None or isinstance(old, str):
+def _parsed(kind: Any, value: str) -> Any:
+    """The value as the setting's annotated type; ValueError says what would fit."""
+    choices = get_args(kind)
+    if get_origin(kind) is Literal:
+        if value not in choices:
+            raise ValueError(f"choose one of {', '.join(map(str, choices))}")
         return value
-    raise UnknownNameError(
-        f"{path} is made of parts and cannot be set as a whole", "name one of its settings"
-    )
+    if type(None) in choices:
+        if value.lower() == "none":
+            return None
+        (kind,) = (one for one in choices if one is not type(None))
+    if kind is bool:
+        if value.lower() not in ("true", "false"):
+            raise ValueError("write true or false")
+        return value.lower() == "true"
+    if kind in (int, float):
+        try:
+            number = kind(value)
+        except ValueError:
+            raise ValueError(f"this setting is a number ({kind.__name__})") from None
+        if not math.isfinite(number):
+            raise ValueError("this is not a finite number")
+        return number
+    if kind is str:
+        return value
+    raise ValueError("this is made of parts and cannot be set as a whole")
 
 
 def _parts(value: Any) -> Iterator[Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Hashable, Iterable, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -11,6 +11,8 @@ from unfooled.core.program import Ask, Program
 
 R = TypeVar("R")
 _ABSENT = object()
+# Characters of questions that the cache may hold besides its number of entries: long texts are few then.
+CACHED_CHARACTERS = 32_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ class Scheduler(Generic[R]):
     live: int = 0
     _pending: dict[str, dict[Hashable, list[_Waiter[R]]]] = field(default_factory=dict)
     _flying: dict[str, dict[Hashable, list[_Waiter[R]]]] = field(default_factory=dict)
-    _cache: dict[str, dict[Hashable, Any]] = field(default_factory=dict)
+    _cache: dict[str, OrderedDict[Hashable, Any]] = field(default_factory=dict)
+    _cached_characters: dict[str, int] = field(default_factory=dict)
 
     def start(self, key: Hashable, program: Program[R]) -> None:
         self.live += 1
@@ -89,24 +92,47 @@ class Scheduler(Generic[R]):
             taken.append(item)
         return taken
 
+    def wanted(self, oracle: str, items: Sequence[Hashable]) -> list[Hashable]:
+        """Those of the items taken whose programs still live; the others are forgotten."""
+        flying = self._flying[oracle]
+        dead = [item for item in items if all(waiter.live.dead for waiter in flying[item])]
+        for item in dead:
+            del flying[item]
+        return [item for item in items if item in flying] if dead else list(items)
+
+    def untried(self, oracle: str) -> list[Hashable]:
+        """Open questions that nobody has taken yet."""
+        return list(self._pending.get(oracle, ()))
+
+    def taken(self, oracle: str) -> list[Hashable]:
+        """Questions handed out and not yet answered."""
+        return list(self._flying.get(oracle, ()))
+
     def answer(self, oracle: str, items: Sequence[Hashable], answers: Sequence[Any]) -> None:
-        cache = self._cache.setdefault(oracle, {})
-        keep = oracle not in self.uncached
+        if oracle not in self.uncached:
+            self._remember(oracle, items, answers)
         flying = self._flying[oracle]
         ready: list[_Live[R]] = []
         for item, answer in zip(items, answers, strict=True):
-            if keep:
-                cache[item] = answer
             for waiter in flying.pop(item):
                 live = waiter.live
                 live.answers[waiter.ask][waiter.item] = answer
                 live.missing -= 1
                 if not live.missing and not live.dead:
                     ready.append(live)
-        while len(cache) > self.cache_size:
-            del cache[next(iter(cache))]
         for live in ready:
             self._step(live, live.answers, None)
+
+    def _remember(self, oracle: str, items: Sequence[Hashable], answers: Sequence[Any]) -> None:
+        cache = self._cache.setdefault(oracle, OrderedDict())
+        characters = self._cached_characters.get(oracle, 0)
+        for item, answer in zip(items, answers, strict=True):
+            cache[item] = answer
+            characters += _characters(item)
+        while len(cache) > self.cache_size or characters > CACHED_CHARACTERS:
+            oldest, _ = cache.popitem(last=False)
+            characters -= _characters(oldest)
+        self._cached_characters[oracle] = characters
 
     def fail(self, oracle: str, item: Hashable, error: BaseException) -> None:
         """The item cannot be answered: its owners, and nobody else, get the exception."""
@@ -155,7 +181,7 @@ class Scheduler(Generic[R]):
         live.answers = []
         missing = 0
         for number, (oracle, items) in enumerate(asks):
-            known = self._cache.get(oracle, {})
+            known: Mapping[Hashable, Any] = self._cache.get(oracle, {})
             waiting = self._pending.setdefault(oracle, {})
             flying = self._flying.setdefault(oracle, {})
             traffic = self.traffic.setdefault(oracle, Traffic())
@@ -175,3 +201,9 @@ class Scheduler(Generic[R]):
                 answers.append(answer)
             live.answers.append(answers)
         live.missing = missing
+
+
+def _characters(item: Hashable) -> int:
+    if isinstance(item, str):
+        return len(item)
+    return sum(map(_characters, item)) if isinstance(item, tuple) else 8

@@ -93,7 +93,7 @@ class Summary:
     counts: dict[Outcome, int]
     accuracy_before: Rate  # right before the attack, of all without errors
     accuracy_under_attack: Rate  # still right after it, of the same
-    success_rate: Rate  # broken, of those that were right before
+    success_rate: Rate  # of those that were attacked
     perturbed_share: Mean  # of the successes
     words_changed: Mean  # of the successes
     queries: Mean  # of all attacked, broken or not
@@ -140,8 +140,12 @@ def summarise(run: RunFile) -> Summary:
     queries, similarities = array("L"), array("d")
     pairs: Counter[tuple[str, str]] = Counter()
     notes: dict[str, list[int]] = {}
+    right_before = right_after = 0
     for result in run.results():
         counts[result.outcome] += 1
+        if result.outcome != "error":
+            right_before += decided(result.probs) == result.label
+            right_after += decided(result.perturbed_probs) == result.label
         if result.outcome in ("success", "failure"):
             queries.append(result.queries)
         if result.outcome == "success":
@@ -156,8 +160,8 @@ def summarise(run: RunFile) -> Summary:
     judged = attacked + counts["skipped"]
     return Summary(
         counts=counts,
-        accuracy_before=Rate.of(attacked, judged),
-        accuracy_under_attack=Rate.of(counts["failure"], judged),
+        accuracy_before=Rate.of(right_before, judged),
+        accuracy_under_attack=Rate.of(right_after, judged),
         success_rate=Rate.of(counts["success"], attacked),
         perturbed_share=Mean.of(shares),
         words_changed=Mean.of(changed),
@@ -171,6 +175,11 @@ def summarise(run: RunFile) -> Summary:
             ]
         ),
     )
+
+
+def decided(probs: Sequence[float]) -> int:
+    """The class that the victim decides for."""
+    return max(range(len(probs)), key=probs.__getitem__)
 
 
 def _count_pairs(pairs: Counter[tuple[str, str]], result: Result) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import platform
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -19,12 +19,13 @@ from unfooled.core.result import Result
 from unfooled.data.dataset import Dataset
 from unfooled.data.examples import Example
 from unfooled.data.loading import load_data
-from unfooled.errors import CapabilityError, DataError
+from unfooled.errors import CapabilityError, DataError, VictimError
 from unfooled.evaluation.metrics import Summary, summarise
-from unfooled.evaluation.session import Session, Settings
+from unfooled.evaluation.session import Session, Settings, require_resources
 from unfooled.evaluation.store import RunFile
 from unfooled.evaluation.workers import attack_in_workers
-from unfooled.victims.base import Victim
+from unfooled.victims.base import TextValue, Victim
+from unfooled.victims.function import FunctionVictim
 from unfooled.victims.loading import load_victim
 from unfooled.victims.preflight import Preflight, preflight
 
@@ -61,8 +62,8 @@ class Run:
 
 
 def attack(
-    victim: Victim | str,
-    data: Dataset | str | Path,
+    victim: Victim | str | Callable[[list[str]], Any],
+    data: Dataset | str | Path | Iterable[tuple[Any, Any]],
     recipe: Recipe | str = "textfooler",
     *,
     out: str | Path,
@@ -76,21 +77,30 @@ def attack(
 ) -> Run:
     """Attack every example of `data` and return the finished run.
 
+    `victim` is a victim, what `load_victim` takes, or a function from texts to probabilities; `data` is a
+    data set, what `load_data` takes, or pairs of text and label.
+
     The run file in `out` is written as results arrive. The same call again skips finished examples and runs
     the rest, those that ended in an error included; a larger `limit` goes on from the smaller one.
     """
-    victim = load_victim(victim) if isinstance(victim, str) else victim
-    dataset = data if isinstance(data, Dataset) else load_data(data)
-    dataset = dataset.aligned(victim.labels, label_map)
+    victim = _as_victim(victim)
+    dataset = _as_dataset(data, victim).aligned(victim.labels, label_map)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     settings = settings or Settings()
     observer = observer or Observer()
     require_capabilities(recipe, victim)
     if target is not None:
         recipe = aim_at(recipe, target, victim.labels)
+    if limit is not None and limit < 1:
+        raise DataError(f"limit={limit} leaves nothing to attack", "limit is at least 1")
+    if workers < 1:
+        raise DataError(f"workers={workers} makes no sense", "workers is at least 1")
+    resources = require_resources(recipe)
 
     total = len(dataset) if limit is None else min(limit, len(dataset))
-    report = _preflight(victim, dataset)
+    sample = [one for one in islice(dataset, min(total, PREFLIGHT_EXAMPLES)) if not one.problem]
+    texts = [one.text().value for one in sample]
+    report = preflight(victim, texts, [one.label for one in sample])
     observer.checked(report)
     report.raise_for_fail()
 
@@ -100,6 +110,7 @@ def attack(
             "victim": victim.fingerprint(),
             "data": dataset.fingerprint(),
             "labels": list(victim.labels),
+            "resources": resources,
             **settings.identity(),
         },
         "environment": _environment(victim, dataset, recipe, workers, report),
@@ -108,9 +119,12 @@ def attack(
         examples = _unfinished(islice(dataset, total), file)
         done = file.done(total)
         observer.started(total, done)
-        for result in _results(victim, recipe, settings, examples, workers, total - done, file):
-            file.add(result)
-            observer.finished(result)
+        if done < total:
+            good = next((text for text in texts if _answered(victim, text)), None)
+            results = _results(victim, recipe, settings, examples, workers, total - done, good, file)
+            for result in results:
+                file.add(result)
+                observer.finished(result)
     return Run(Path(out))
 
 
@@ -139,6 +153,7 @@ def _results(
     examples: Iterable[Example],
     workers: int,
     remaining: int,
+    known_good: TextValue | None,
     file: RunFile,
 ) -> Iterator[Result]:
     if workers > 1:
@@ -149,10 +164,11 @@ def _results(
             examples,
             workers=workers,
             remaining=remaining,
+            known_good=known_good,
             on_counters=lambda counted: _add_counters(file, counted),
         )
         return
-    session = Session(victim, recipe, settings)
+    session = Session(victim, recipe, settings, known_good=known_good)
     try:
         yield from session.attack(examples)
     finally:
@@ -181,9 +197,32 @@ def _sum(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     return total
 
 
-def _preflight(victim: Victim, dataset: Dataset) -> Preflight:
-    sample = [one for one in islice(dataset, PREFLIGHT_EXAMPLES) if not one.problem]
-    return preflight(victim, [one.text().value for one in sample], [one.label for one in sample])
+def _answered(victim: Victim, text: TextValue) -> bool:
+    """Whether the victim can answer this text: one that it can tells bad texts from a victim that is down."""
+    try:
+        return len(victim.predict([text])) == 1
+    except Exception:
+        return False
+
+
+def _as_victim(given: Victim | str | Callable[[list[str]], Any]) -> Victim:
+    if isinstance(given, str):
+        return load_victim(given)
+    if isinstance(given, Victim):
+        return given
+    if callable(given):
+        return FunctionVictim(given)
+    raise VictimError(
+        f"{type(given).__name__} is not a victim", "wrap it with SklearnVictim or FunctionVictim"
+    )
+
+
+def _as_dataset(given: Dataset | str | Path | Iterable[tuple[Any, Any]], victim: Victim) -> Dataset:
+    if isinstance(given, Dataset):
+        return given
+    if isinstance(given, str | Path):
+        return load_data(given)
+    return Dataset.from_pairs(list(given), labels=victim.labels)
 
 
 def _environment(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from unfooled.batching import Meter
 from unfooled.core.attempt import attempt
 from unfooled.core.engine import Engine
 from unfooled.core.oracle import AsyncOracle, Oracle
@@ -13,7 +14,9 @@ from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe
 from unfooled.core.result import Result
 from unfooled.data.examples import Example
+from unfooled.errors import ResourceError, UserError
 from unfooled.registry import registry
+from unfooled.resources import store
 from unfooled.victims.base import Victim
 from unfooled.victims.checked import oracle_for
 
@@ -28,12 +31,32 @@ class Settings:
     window: int = 256
     cache_size: int = 100_000
 
+    def __post_init__(self) -> None:
+        least = {"seed": 0, "budget": 1, "max_words": 1, "window": 1, "cache_size": 0}
+        for name, low in least.items():
+            value = getattr(self, name)
+            if value is not None and value < low:
+                raise UserError(f"{name}={value} makes no sense", f"{name} is at least {low}")
+
     def identity(self) -> dict[str, Any]:
         return {"seed": self.seed, "budget": self.budget, "max_words": self.max_words}
 
 
+def require_resources(recipe: Recipe) -> dict[str, str]:
+    """Fingerprints of what the recipe reads besides the victim; one error names all that is missing."""
+    variants = {name: name.partition(":")[2] for name in recipe.oracles()}
+    known = {one.name: one.present for one in store.status()}
+    missing = sorted({one for one in variants.values() if not known.get(one, True)})
+    if missing:
+        raise ResourceError(
+            f"{recipe.full_name} needs {', '.join(missing)}, not here yet",
+            f"run: unfooled resources get {' '.join(missing)}",
+        )
+    return {name: store.fingerprint(variant) for name, variant in variants.items()}
+
+
 def open_oracles(recipe: Recipe, victim: Victim) -> dict[str, Oracle | AsyncOracle]:
-    """Everything the recipe asks, the victim last. Missing resources are an error here, before any query."""
+    """Everything the recipe asks, the victim last."""
     oracles: dict[str, Oracle | AsyncOracle] = {}
     for name in recipe.oracles():
         kind, _, variant = name.partition(":")
@@ -52,17 +75,24 @@ class Session:
         settings: Settings | None = None,
         *,
         oracles: Mapping[str, Oracle | AsyncOracle] | None = None,
+        known_good: Hashable = None,
     ) -> None:
         self.recipe = recipe
         self.settings = settings or Settings()
         self.oracles = dict(oracles) if oracles is not None else open_oracles(recipe, victim)
         self.engine: Engine[Result] = Engine(
-            self.oracles, window=self.settings.window, cache_size=self.settings.cache_size
+            self.oracles,
+            window=self.settings.window,
+            cache_size=self.settings.cache_size,
+            known_good=None if known_good is None else {"victim": known_good},
         )
+        # A victim's meter counts for its whole life; this session's share is what comes on top.
+        self._meters = {name: asdict(meter) for name in self.oracles if (meter := self._meter(name))}
 
-    def attack(self, examples: Iterable[Example]) -> Iterator[Result]:
-        """One result per example, in the order in which they finish."""
-        for finished in self.engine.run((one.key, self._program(one)) for one in examples):
+    def attack(self, examples: Iterable[Example | None]) -> Iterator[Result]:
+        """One result per example, in the order in which they finish. None means that one will come later."""
+        jobs = ((one.key, self._program(one)) if one is not None else None for one in examples)
+        for finished in self.engine.run(jobs):
             assert finished.value is not None, finished.error
             yield finished.value
 
@@ -84,10 +114,16 @@ class Session:
         """What each oracle was asked and computed: counts first, seconds beside them."""
         counted: dict[str, Any] = {}
         for name, traffic in self.engine.traffic.items():
-            oracle = self.oracles[name]
-            meter = getattr(getattr(oracle, "victim", oracle), "meter", None)
-            counted[name] = asdict(traffic) | ({"model": asdict(meter)} if meter is not None else {})
+            counted[name] = asdict(traffic)
+            if meter := self._meter(name):
+                before = self._meters[name]
+                counted[name]["model"] = {key: value - before[key] for key, value in asdict(meter).items()}
         return counted
+
+    def _meter(self, name: str) -> Meter | None:
+        oracle = self.oracles[name]
+        meter: Meter | None = getattr(getattr(oracle, "victim", oracle), "meter", None)
+        return meter
 
 
 def _unusable(example: Example) -> Program[Result]:

@@ -11,8 +11,9 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -23,7 +24,7 @@ from typing import Any
 from unfooled.core.recipe import Recipe
 from unfooled.core.result import Result
 from unfooled.data.examples import Example
-from unfooled.errors import UnfooledError, UserError, VictimError
+from unfooled.errors import UserError, VictimError
 from unfooled.evaluation.session import Session, Settings
 from unfooled.victims.base import Victim
 from unfooled.victims.loading import load_victim
@@ -49,10 +50,11 @@ def attack_in_workers(
     *,
     workers: int,
     remaining: int,
+    known_good: Hashable = None,
     on_counters: Callable[[dict[str, Any]], None] = lambda counters: None,
 ) -> Iterator[Result]:
     """Like `Session.attack`, in `workers` processes. `remaining` is how many examples there will be."""
-    job = (_portable(victim), recipe, settings)
+    job = (_portable(victim), recipe, settings, known_good)
     return _Pool(job, iter(examples), workers, remaining, on_counters).run()
 
 
@@ -89,7 +91,7 @@ class _Pool:
                         yield from self._listen(worker)
                 for worker in self._workers:
                     if worker.wants and not worker.closed:
-                        self._give(worker, self._share(worker.wants))
+                        self._feed(worker)
         finally:
             for worker in self._workers:
                 worker.pipe.close()
@@ -101,7 +103,7 @@ class _Pool:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, *self._job), daemon=True)
-        with _one_thread():
+        with _one_thread(), _no_interrupts():
             process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -129,7 +131,11 @@ class _Pool:
         """Examples of a worker that died become suspects; one that died alone is the culprit."""
         held, code = list(gone.held.values()), gone.process.exitcode
         if not held and not gone.closed:
-            raise UnfooledError(f"a worker process died while it started ({_cause(code)})")
+            raise VictimError(
+                f"a worker process died while it started ({_cause(code)})",
+                "try --workers 1 to see why; a Python script that uses workers needs its calls below "
+                'if __name__ == "__main__":',
+            )
         if len(held) == 1:
             yield _killed(held[0], code)
         elif held:
@@ -138,12 +144,15 @@ class _Pool:
         if held and not gone.closed:
             self._workers.append(self._spawn())
 
-    def _share(self, most: int) -> list[Example]:
-        """A part of what is left, smaller towards the end so that no worker is left with it all."""
-        size = min(most, max(1, self._remaining // (2 * self._size)))
-        given = list(islice(self._source, size))
-        self._remaining = max(0, self._remaining - len(given))
-        return given
+    def _feed(self, worker: _Worker) -> None:
+        """Fill the worker up to its fair share of what is unfinished, so that none is left with it all."""
+        unfinished = self._remaining + sum(len(one.held) for one in self._workers)
+        room = min(worker.wants, -(-unfinished // self._size) - len(worker.held))
+        if room <= 0 and self._remaining > 0:
+            return  # it goes on with what it holds, and is answered when the others have caught up
+        given = list(islice(self._source, max(1, room)))
+        self._remaining = self._remaining - len(given) if given else 0
+        self._give(worker, given)
 
     def _give(self, worker: _Worker, examples: list[Example]) -> None:
         """Hand out examples; none at all means that no more will come."""
@@ -155,15 +164,20 @@ class _Pool:
             worker.pipe.send(examples)
 
 
-def _serve(pipe: Connection, source: Victim | _Reload, recipe: Recipe, settings: Settings) -> None:
+def _serve(
+    pipe: Connection, source: Victim | _Reload, recipe: Recipe, settings: Settings, known_good: Hashable
+) -> None:
     """A worker's life: load the victim once, attack what comes, leave when nothing more comes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     try:
-        session = Session(source() if isinstance(source, _Reload) else source, recipe, settings)
+        victim = source() if isinstance(source, _Reload) else source
+        session = Session(victim, recipe, settings, known_good=known_good)
 
-        def incoming() -> Iterator[Example]:
+        def incoming() -> Iterator[Example | None]:
             while True:
                 pipe.send(("want", settings.window))
+                while session.engine.live and not pipe.poll():
+                    yield None  # nothing yet; there is work to go on with
                 given = pipe.recv()
                 if not given:
                     return
@@ -177,7 +191,10 @@ def _serve(pipe: Connection, source: Victim | _Reload, recipe: Recipe, settings:
     except UserError as error:
         pipe.send(("failed", error))
     except Exception as error:
-        pipe.send(("failed", UnfooledError(f"a worker failed: {type(error).__name__}: {error}")))
+        failure = VictimError(
+            f"a worker failed: {type(error).__name__}: {error}", "try --workers 1 to see more"
+        )
+        pipe.send(("failed", failure))
     finally:
         pipe.close()
 
@@ -224,6 +241,19 @@ def _killed(example: Example, code: int | None) -> Result:
 
 def _cause(code: int | None) -> str:
     return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """A process started in here ignores Ctrl-C from its first instruction on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set handlers
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

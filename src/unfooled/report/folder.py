@@ -9,7 +9,7 @@ from pathlib import Path
 
 from unfooled.core.result import Result
 from unfooled.evaluation.export import export
-from unfooled.evaluation.metrics import Summary, summarise
+from unfooled.evaluation.metrics import Summary, decided, summarise
 from unfooled.evaluation.store import RunFile
 from unfooled.report.tables import counts_line, summary_rows
 from unfooled.report.words import pieces, visible
@@ -53,15 +53,14 @@ def _markdown(
     if summary.error_notes:
         lines += ["", "## Errors", ""]
         lines += [
-            f"- {note.count} × {_cell(note.message)} (first: row {note.key + 1})"
+            f"- {note.count} × {_cell(note.message)} (first: example {note.key})"
             for note in summary.error_notes
         ]
     return "\n".join(lines) + "\n"
 
 
 def _verdict(result: Result, labels: tuple[str, ...]) -> str:
-    after = max(range(len(result.perturbed_probs)), key=result.perturbed_probs.__getitem__)
-    return f"{_cell(labels[result.label])} → {_cell(labels[after])}"
+    return f"{_cell(labels[result.label])} → {_cell(labels[decided(result.perturbed_probs)])}"
 
 
 def _diff(result: Result) -> str:

@@ -310,3 +310,21 @@ def build(name: str, progress: Progress = silent, *, again: bool = False) -> Pat
 
 def status() -> list[ResourceStatus]:
     return default_store().status()
+
+
+def fingerprint(variant: str) -> str:
+    """What a resource was when a run began: a registered one's record, or the bytes of a user's own files."""
+    store = default_store()
+    if variant in store.resources:
+        return f"{variant} {store.resource(variant).version}"
+    path = Path(variant).expanduser()
+    files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+    if not all(one.is_file() for one in files):
+        return variant  # a hub name; its own version is not known here
+    digest = hashlib.sha256()
+    for one in files:
+        digest.update(one.name.encode())
+        with one.open("rb") as content:
+            while block := content.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
