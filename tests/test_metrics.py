@@ -21,10 +21,13 @@ def made(
     similarity: float | None = None,
     note: str = "",
 ) -> Result:
+    right, wrong = (0.9, 0.1), (0.2, 0.8)
     return Result(
         key=key,
         outcome=outcome,
         label=0,
+        probs=wrong if outcome == "skipped" else () if outcome == "error" else right,
+        perturbed_probs=right if outcome == "failure" else () if outcome == "error" else wrong,
         fields=(("text", "a bad film to see twice a day or more"),),
         field=0,
         perturbed="",
