@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import pickle
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -85,7 +86,7 @@ def test_parquet_with_class_names(tmp_path: Path) -> None:
     data = load_data(tmp_path / "a.parquet")
     assert data.labels == ("bad", "good")
     assert [example.label for example in data] == [1, 0, 1]
-    assert [example.problem for example in data] == ["", "", "row 3: no text (column 'text')"]
+    assert [example.problem for example in data] == ["", "", "row 3 of the data: no text (column 'text')"]
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 nothing")
     with pytest.raises(DataError, match="cannot be read as Parquet"):
         load_data(tmp_path / "broken.parquet")
@@ -125,7 +126,7 @@ def test_named_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UNFOOLED_DATA", str(tmp_path))
     data = load_data("mini")
     assert (named_sets(), data.labels, data.name) == (["mini"], ("ham", "spam"), "mini")
-    assert [example.problem for example in data] == ["", "row 2: no label (column 'label')"]
+    assert [example.problem for example in data] == ["", "line 2 of the file: no label (column 'label')"]
     assert texts(load_data(tmp_path / "mini")) == ["a", "b"]
     with pytest.raises(DataError, match="no split 'train'"):
         load_data("mini", split="train")
@@ -147,7 +148,7 @@ def test_pairs_in_memory() -> None:
     assert (texts(data), named(data), data.name) == (["a", "b"], ["yes", "no"], "pairs")
     two = Dataset.from_pairs([({"q": "a", "r": "b"}, "x"), ({"q": "", "r": "c"}, "y")], edit="q")
     assert (two.fields, two.edit, two.labels) == (("q", "r"), "q", ("x", "y"))
-    assert [example.problem for example in two] == ["", "row 2: no text (column 'q')"]
+    assert [example.problem for example in two] == ["", "row 2 of the data: no text (column 'q')"]
     with pytest.raises(DataError, match="empty"):
         Dataset.from_pairs([])
 
@@ -189,12 +190,15 @@ def test_columns_can_be_given(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no text field 'Other' to edit"):
         load_data(path, edit="Other")
     unknown = write_csv(tmp_path / "b.csv", [("x", "y", "z")], ("foo", "bar", "baz"))
-    with pytest.raises(DataError, match="holds the text") as no:
+    with pytest.raises(DataError, match="holds the text and which the label") as no:
         load_data(unknown)
-    assert "--text-column" in no.value.remedy
+    assert no.value.remedy == "name both with --text-column and --label-column"
+    with pytest.raises(DataError, match="holds the text; ") as no:
+        load_data(unknown, label="baz")
+    assert no.value.remedy == "name it with --text-column"
     with pytest.raises(DataError, match=r"holds the label.*'foo', 'bar', 'baz'") as no:
         load_data(unknown, text="foo")
-    assert "--label-column" in no.value.remedy
+    assert no.value.remedy == "name it with --label-column"
 
 
 def test_a_tab_separated_file_may_hold_bare_quotes(tmp_path: Path) -> None:
@@ -285,6 +289,29 @@ def test_aligned_uses_the_order_of_the_victim(tmp_path: Path) -> None:
     assert [example.label for example in declared.aligned(("LABEL_0", "LABEL_1"))] == [0, 1]
 
 
+def test_an_unknown_label_is_named_with_its_first_row(tmp_path: Path) -> None:
+    rows = [("two\nlines", "neg"), ("b", "pos"), ("c", "postive"), ("d", "postive"), ("e", "ngeative")]
+    path = write_csv(tmp_path / "a.csv", rows)
+    with pytest.raises(DataError, match="do not match the victim's") as caught:
+        load_data(path).aligned(("negative", "positive"))
+    assert caught.value.cause.splitlines()[3:] == [
+        "    'ngeative' first occurs in line 7 of the file",
+        "    'postive' first occurs in line 5 of the file",
+    ]
+    assert "--label-map ngeative=negative" in caught.value.remedy
+    fixed = load_data(path).aligned(("negative", "positive"), {"ngeative": "negative", "postive": "positive"})
+    assert [example.label for example in fixed] == [0, 1, 1, 1, 0]
+    with pytest.raises(DataError, match="'postive' first occurs in line 5 of the file"):
+        load_data(path, labels=["neg", "pos"])
+    with pytest.raises(DataError, match="'maybe' first occurs in row 2 of the data"):
+        Dataset.from_pairs([("a", "yes"), ("b", "maybe")], labels=("no", "yes"))
+    many = write_csv(tmp_path / "b.csv", [("a", "neg"), *((f"t{i}", f"odd {i}") for i in range(9))])
+    with pytest.raises(
+        DataError, match=r"'odd 4' first occurs in line 7 of the file\n    and 4 more unknown"
+    ):
+        load_data(many).aligned(("negative", "positive"))
+
+
 # -- rows and files that are not right -------------------------------------------------------------------
 
 
@@ -295,10 +322,14 @@ def test_bad_csv_rows_are_named_by_their_line(tmp_path: Path) -> None:
     assert [(example.key, example.problem) for example in data] == [
         (0, ""),
         (1, ""),
-        (2, "row 6: no text (column 'text')"),
-        (3, "row 7: no label (column 'label')"),
-        (4, "row 8: 1 column where the header has 2"),
-        (5, "row 9: 3 columns where the header has 2; a text with a comma needs quotation marks around it"),
+        (2, "line 6 of the file: no text (column 'text')"),
+        (3, "line 7 of the file: no label (column 'label')"),
+        (4, "line 8 of the file: 1 column where the header has 2"),
+        (
+            5,
+            "line 9 of the file: 3 columns where the header has 2; "
+            "a text with a comma needs quotation marks around it",
+        ),
         (6, ""),
     ]
     assert (len(data), data.bad_rows) == (7, 4)
@@ -312,24 +343,80 @@ def test_bad_json_rows(tmp_path: Path) -> None:
     data = load_data(write_jsonl(tmp_path / "a.jsonl", rows))
     problems = [example.problem for example in data]
     assert [bool(problem) for problem in problems] == [False, *[True] * 4, False, *[True] * 3, False, True]
-    assert problems[1].startswith("row 2: broken JSON")
-    assert problems[2] == "row 3: a JSON list where an object is expected"
-    assert problems[3] == "row 4: no text (column 'text')"
-    assert problems[6] == "row 7: a list where a text is expected (column 'text')"
-    assert problems[7] == "row 8: the label is a list, not a name or a number (column 'label')"
+    assert problems[1].startswith("line 2 of the file: broken JSON")
+    assert problems[2] == "line 3 of the file: a JSON list where an object is expected"
+    assert problems[3] == "line 4 of the file: no text (column 'text')"
+    assert problems[6] == "line 7 of the file: a list where a text is expected (column 'text')"
+    assert problems[7] == "line 8 of the file: the label is a list, not a name or a number (column 'label')"
     assert "surrogate" in problems[8]
     assert texts(data)[5] == "3.5"
     assert texts(data)[9] == "😀"
 
 
-def test_an_open_quote_does_not_swallow_in_silence(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            'fine,1\n"open,0\n' + "lost,1\n" * 9000,
+            "on line 3 and never closed; it swallows the 9,000 lines after",
+        ),
+        ('fine,1\n"open,0\nlost,1', "on line 3 and never closed; it swallows the line after it"),
+        ('fine,1\n"open,0', "on line 3 and never closed$"),
+        ('"two\nlines","open\nlost,1\n', "on line 3 and never closed; it swallows the line after it"),
+        # The next quoted text closes it, and the row would even have the right number of columns.
+        (
+            '"open,0\n' + "lost,1\n" * 10 + '"good text",1\nfine,0\n',
+            "on line 2 and closed in the middle of a text on line 13; it swallows the 11 lines after it",
+        ),
+        (
+            '"open,0\n' + "a long line that is lost,1\n" * 700_000,
+            "on line 2 and not closed within 16,777,216 characters; it swallows the 6",
+        ),
+    ],
+    ids=["many", "one", "last line", "second cell", "closed later", "too long"],
+)
+def test_an_open_quote_is_refused(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "a.csv"
-    path.write_text('text,label\nfine,1\n"open,0\nlost,1\n')
-    problems = [example.problem for example in load_data(path)]
-    assert problems == ["", "row 3: a quotation mark is opened here and never closed"]
-    path.write_text('text,label\nfine,1\n"open,0\n' + "a long line that is lost,1\n" * 700_000)
-    with pytest.raises(DataError, match="starts on line 3 does not end"):
-        load_data(path)
+    path.write_text(f"text,label\n{content}")
+    with pytest.raises(DataError) as caught:
+        load_data(path, limit=1)
+    assert re.search(message, caught.value.cause)
+    assert "close it" in caught.value.remedy
+
+
+def test_an_open_quote_in_the_header_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('"text,label\nfine,1\nfine,0\n')
+    with pytest.raises(DataError, match="on line 1 and never closed; it swallows the 2 lines after it"):
+        load_data(tmp_path / "a.csv")
+
+
+def test_quotes_that_harm_nobody_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(
+        'text,label\n"two\r\nlines, ""and"" more",1\n"so" called,0\nan inch: 1",1\n""" mark",0\n'
+        '"two\nlines","1"\n"u\u2028v" w,1\n"last",0',
+        encoding="utf-8",
+        newline="",
+    )
+    data = load_data(path)
+    assert texts(data) == [
+        'two\r\nlines, "and" more', "so called", 'an inch: 1"', '" mark', "two\nlines", "u\u2028v w", "last",
+    ]  # fmt: skip
+    assert data.bad_rows == 0
+
+
+def test_a_row_over_several_lines_tells_where_it_ends(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('text,label\nfine,1\n"two\nlines"\nfine,0\n')
+    problems = [example.problem for example in load_data(tmp_path / "a.csv")]
+    assert problems[1] == "line 3 of the file: 1 column where the header has 2 (the row goes on to line 4)"
+
+
+@pytest.mark.parametrize("mark", ["", '"'])
+def test_a_field_that_is_too_long_is_called_so(tmp_path: Path, mark: str) -> None:
+    (tmp_path / "a.csv").write_text(f"text,label\nfine,1\n{mark}{'a' * 17_000_000}{mark},0\nfine,0\n")
+    with pytest.raises(DataError, match="a field on line 3 is too long") as caught:
+        load_data(tmp_path / "a.csv")
+    assert "quotation" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -339,8 +426,8 @@ def test_an_open_quote_does_not_swallow_in_silence(tmp_path: Path) -> None:
         ("a.jsonl", b"", "the file is empty"),
         ("a.jsonl", b"\n\n", "the file is empty"),
         ("a.csv", b"text,label\n", "there are no rows"),
-        ("a.csv", b"text,label\n,1\nx,\n", "none of the 2 rows can be used; row 2: no text"),
-        ("a.jsonl", b"{\n", "no row can be read; row 1: broken JSON"),
+        ("a.csv", b"text,label\n,1\nx,\n", "none of the 2 rows can be used; line 2 of the file: no text"),
+        ("a.jsonl", b"{\n", "no row can be read; line 1 of the file: broken JSON"),
         ("a.json", b'[{"text": "a", "label": 1}]', "one JSON array"),
         ("a.json", b'[\n{"text": "a", "label": 1}]', "one JSON array"),
         ("a.csv", b"text,text,label\na,b,1\n", "'text' occurs twice"),
@@ -403,6 +490,22 @@ def test_limit_offset_and_sample(tmp_path: Path) -> None:
     for offset, limit, sample in ((0, 0, None), (-1, None, None), (0, None, 0), (50, None, None)):
         with pytest.raises(DataError):
             load_data(path, offset=offset, limit=limit, sample=sample)
+
+
+@pytest.mark.parametrize(
+    "choice", [{}, {"offset": 4}, {"sample": 7, "offset": 5}, {"sample": 99, "limit": 9}]
+)
+def test_keys_are_known_without_reading(tmp_path: Path, choice: dict[str, int]) -> None:
+    path = write_csv(tmp_path / "a.csv", [(f"t{i}", i % 2) for i in range(50)])
+    data = load_data(path, **choice)  # type: ignore[arg-type]
+    path.unlink()
+    keys = [data.nth_key(n) for n in range(len(data))]
+    write_csv(path, [(f"t{i}", i % 2) for i in range(50)])
+    assert keys == sorted(keys) == [example.key for example in data]
+    assert type(keys[0]) is int
+    for outside in (-1, len(data)):
+        with pytest.raises(IndexError):
+            data.nth_key(outside)
 
 
 def test_labels_come_from_the_whole_file(tmp_path: Path) -> None:

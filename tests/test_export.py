@@ -31,7 +31,13 @@ FOUND = Result(
     similarity=0.875,
 )
 FAILED = Result(
-    key=9, outcome="error", label=-1, fields=(("text", "x"),), field=0, perturbed="x", note="row 10: no label"
+    key=9,
+    outcome="error",
+    label=-1,
+    fields=(("text", "x"),),
+    field=0,
+    perturbed="x",
+    note="line 11 of the file: no label",
 )
 COLUMNS = [
     "key", "outcome", "label", "label_name", "text", "perturbed_text", "predicted_before", "predicted_after",
@@ -51,7 +57,8 @@ EXPECTED: list[dict[str, Any]] = [
     dict(
         zip(
             COLUMNS,
-            [9, "error", -1, "", "x", "x", "", "", None, None, 0, 0, 0.0, 0, 0, None, [], "row 10: no label"],
+            [9, "error", -1, "", "x", "x", "", "", None, None, 0, 0, 0.0, 0, 0, None, [],
+             "line 11 of the file: no label"],
             strict=True,
         )
     ),
@@ -87,8 +94,11 @@ def test_arrow_formats(tmp_path: Path, name: str) -> None:
     datasets = pytest.importorskip("datasets")
     parquet = pytest.importorskip("pyarrow.parquet")
     out = tmp_path / name
-    for _ in range(2):  # an export replaces an earlier one
-        export(run_with(tmp_path / "run", FOUND, FAILED), out)
+    run = run_with(tmp_path / "run", FOUND, FAILED)
+    export(run, out)
+    with pytest.raises(RunFileError, match="exists already"):
+        export(run, out)
+    export(run, out, force=True)
     rows = parquet.read_table(out).to_pylist() if out.suffix else datasets.load_from_disk(out).to_list()
     assert [{**row, "edits": json.loads(row["edits"])} for row in rows] == EXPECTED
 
@@ -135,4 +145,28 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
         export(run, tmp_path / "folder.csv")
     with pytest.raises(RunFileError, match="there is no run"):
         export(tmp_path / "nothing", tmp_path / "out.csv")
+    assert (run / "run.sqlite").exists()
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.jsonl", "data.parquet"])
+def test_an_existing_file_is_replaced_only_by_force(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("pyarrow")
+    run = run_with(tmp_path / "run", FOUND)
+    (tmp_path / name).write_text("the user's own data")
+    with pytest.raises(RunFileError, match="exists already") as caught:
+        export(run, tmp_path / name)
+    assert "--force" in caught.value.remedy
+    assert (tmp_path / name).read_text() == "the user's own data"
+    assert export(run, tmp_path / name, force=True) == 1
+    assert b"nice" in (tmp_path / name).read_bytes()
+
+
+def test_force_spares_a_folder_of_other_things(tmp_path: Path) -> None:
+    pytest.importorskip("datasets")
+    run = run_with(tmp_path / "run", FOUND)
+    for force in (False, True):
+        with pytest.raises(RunFileError, match="no exported folder"):
+            export(run, run, force=force)
+    (tmp_path / "empty").mkdir()
+    assert export(run, tmp_path / "empty") == 1
     assert (run / "run.sqlite").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -23,7 +24,7 @@ from unfooled.errors import VictimError
 from unfooled.victims.checked import AsyncVictimOracle, oracle_for
 from unfooled.victims.checks import check_victim
 from unfooled.victims.fake import FakeVictim
-from unfooled.victims.http import HttpVictim
+from unfooled.victims.http import HttpVictim, UnreachableError
 from unfooled.victims.loading import load_victim
 
 TEXTS = ["a great film", "a dull film", "a film", "", "naïve 🙂", "great great", "bad"]
@@ -372,16 +373,28 @@ def test_one_failing_batch_stops_the_others(server: Server, connect: Connect) ->
 
 def test_ctrl_c_leaves_no_noise(server: Server) -> None:
     script = (
-        "import signal, os, threading\n"
         "from unfooled.victims.loading import load_victim\n"
         f"victim = load_victim({server.url!r}, labels='a,b')\n"
-        "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "try:\n    victim.predict(['great'])\nexcept KeyboardInterrupt:\n    print('stopped')\n"
     )
     server.pause = 2.0
     command = [sys.executable, "-W", "error", "-X", "dev", "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "stopped\n", "")
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not server.requests and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output, errors) == (0, "stopped\n", "")
+
+
+def test_an_endpoint_that_is_not_there_is_fatal_and_noticed_soon() -> None:
+    victim = load_victim("http://127.0.0.1:9/nothing", labels="a,b")
+    began = time.monotonic()
+    with pytest.raises(UnreachableError, match="is the server running"):
+        victim.predict(["great"])
+    assert time.monotonic() - began < 10
+    assert UnreachableError.fatal
 
 
 def test_connections_are_kept_and_closed(server: Server, connect: Connect) -> None:

@@ -52,9 +52,9 @@ RESULTS = [
     made(3, "failure", queries=100, edits=(swap("bad", "poor"),), similarity=0.1),
     made(4, "skipped", queries=1),
     made(5, "skipped", queries=1),
-    made(6, "error", note="row 8: no text (column 'text')", queries=5),
+    made(6, "error", note="line 8 of the file: no text (column 'text')", queries=5),
     made(7, "error", note="the victim failed"),
-    made(8, "error", note="row 10: no text (column 'text')"),
+    made(8, "error", note="line 10 of the file: no text (column 'text')"),
     made(9, "error"),
     made(10, "error", note="seen last"),
 ]

@@ -55,7 +55,7 @@ def make(key: int, outcome: Outcome | None = None) -> Result:
         queries=key,
         asked=key + 1,
         similarity=0.5 if key % 2 else None,
-        note="" if key % 4 != 3 else f"row {key}: broken",
+        note="" if key % 4 != 3 else f"line {key} of the file: broken",
     )
 
 
@@ -88,6 +88,9 @@ def test_many_results_are_paged_in_order(tmp_path: Path) -> None:
             run.add(make(key))
         assert [result.key for result in run.results()] == list(range(1201))
         assert len(list(run.results(outcome="skipped"))) == 300
+        assert [result.key for result in run.results(keys=range(7, 1100))] == list(range(7, 1100))
+        assert [result.key for result in run.results(keys=range(2, 8), outcome="skipped")] == [2, 6]
+        assert list(run.results(keys=range(5, 5))) == list(run.results(keys=range(1201, 2000))) == []
 
 
 def test_numbers_of_other_libraries_and_odd_characters(tmp_path: Path) -> None:
@@ -119,7 +122,7 @@ def test_finished_leaves_out_errors(tmp_path: Path) -> None:
         for key in range(8):
             run.add(make(key))
         assert run.finished(2, 6) == {2, 4, 5, 6}
-        assert (run.done(100), run.done(5)) == (6, 5)
+        assert (run.count_finished(0, 7), run.count_finished(2, 6), run.count_finished(3, 3)) == (6, 4, 0)
 
 
 def test_commits_by_number_and_by_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,6 +197,34 @@ def test_another_identity_is_refused_and_named(tmp_path: Path) -> None:
         assert run.header["resumes"] == [{"host": "first"}]
     with RunFile.open(tmp_path, {"identity": identity}, restart=True) as run:
         assert (run.header["identity"], run.count()) == (identity, {})
+
+
+def test_other_fingerprints_are_named_in_words(tmp_path: Path) -> None:
+    old = {
+        "victim": "a" * 64,
+        "data": "b" * 64,
+        "budget": None,
+        "resources": {"tag:perceptron": "perceptron 1", "encode:own": "c" * 64},
+        "recipe": {"search": {"depth": None}},
+    }
+    RunFile.open(tmp_path, {"identity": old}).close()
+    new = {
+        "victim": "1" * 64,
+        "data": "2" * 64,
+        "budget": 5,
+        "resources": {"tag:perceptron": "perceptron 2", "encode:own": "3" * 64},
+        "recipe": {"search": {"depth": 3}},
+    }
+    with pytest.raises(RunFileError) as caught:
+        RunFile.open(tmp_path, {"identity": new})
+    assert caught.value.cause.splitlines()[1:] == [
+        "    budget: none → 5",
+        "    the data or the choice of rows changed (bbbbbbbb… → 22222222…)",
+        "    recipe.search.depth: none → 3",
+        "    the resource encode:own changed (cccccccc… → 33333333…)",
+        "    the resource tag:perceptron changed (perceptron 1 → perceptron 2)",
+        "    the model changed (aaaaaaaa… → 11111111…)",
+    ]
 
 
 def test_interrupted_and_uninterrupted_runs_are_equal(tmp_path: Path) -> None:
@@ -360,7 +391,7 @@ def test_another_program_that_holds_the_database(tmp_path: Path) -> None:
         other.execute("ROLLBACK")
         other.close()
         run.flush()
-        assert run.done(1) == 1
+        assert run.count_finished(0, 0) == 1
 
 
 def test_reading_what_is_no_run(tmp_path: Path) -> None:
@@ -371,10 +402,45 @@ def test_reading_what_is_no_run(tmp_path: Path) -> None:
     other.execute("CREATE TABLE something (x)")
     other.close()
     for path in (tmp_path, tmp_path / "other.sqlite"):
-        with pytest.raises(RunFileError, match="not a run file"):
+        with pytest.raises(RunFileError, match="not a run file") as caught:
             RunFile.read(path)
-        with pytest.raises(RunFileError, match="not a run file"):
+        assert "choose another --out" not in caught.value.remedy
+        with pytest.raises(RunFileError, match="not a run file") as caught:
             RunFile.open(path, HEADER)
+        assert "choose another --out" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DROP TABLE results",
+        "UPDATE results SET edits = '[[broken'",
+        "UPDATE results SET perturbed = CAST(x'ff' AS TEXT)",
+    ],
+)
+def test_the_remedy_for_a_damaged_file_fits_the_call(tmp_path: Path, damage: str) -> None:
+    with RunFile.open(tmp_path, HEADER) as run:
+        run.add(make(0))
+    other = sqlite3.connect(tmp_path / "run.sqlite", isolation_level=None)
+    other.execute(damage)
+    other.close()
+    with RunFile.read(tmp_path) as run, pytest.raises(RunFileError, match="damaged") as caught:
+        list(run.results())
+    assert caught.value.remedy == "the file is damaged; attack again with --restart"
+    with RunFile.open(tmp_path, HEADER) as run, pytest.raises(RunFileError, match="damaged") as caught:
+        list(run.results())
+    assert "throw the file away with --restart" in caught.value.remedy
+
+
+def test_overwritten_pages_are_damage(tmp_path: Path) -> None:
+    with RunFile.open(tmp_path, HEADER) as run:
+        for key in range(200):
+            run.add(make(key))
+    whole = (tmp_path / "run.sqlite").read_bytes()
+    (tmp_path / "run.sqlite").write_bytes(whole[:16384] + b"\xff" * (len(whole) - 16384))
+    with RunFile.read(tmp_path) as run, pytest.raises(RunFileError, match="damaged") as caught:
+        list(run.results())
+    assert caught.value.remedy == "the file is damaged; attack again with --restart"
 
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
@@ -392,7 +458,7 @@ def test_reading_changes_nothing(tmp_path: Path) -> None:
         run.add(make(0))
     before = (tmp_path / "run.sqlite").read_bytes()
     with RunFile.read(tmp_path) as run:
-        assert run.done(10) == 1
+        assert run.count_finished(0, 9) == 1
         with pytest.raises(RunFileError, match="reading only"):
             run.set_counters({"a": 1})
     assert (tmp_path / "run.sqlite").read_bytes() == before

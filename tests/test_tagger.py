@@ -157,3 +157,8 @@ def test_nothing_to_tag() -> None:
     assert load_tagger().tag([]) == []
     assert open_tagger("")([]) == []
     assert open_tagger("")([(("film",), 0, ())]) == [("NOUN",)]
+
+
+def test_an_unknown_tagger_is_named() -> None:
+    with pytest.raises(ResourceError, match="no tagger called 'nothing'"):
+        open_tagger("nothing")

@@ -371,3 +371,10 @@ def test_retry_after_may_be_a_date() -> None:
 def test_an_oracle_that_is_not_async_is_refused() -> None:
     with pytest.raises(TypeError, match="no async answer"):
         AsyncVictimOracle(FakeVictim())
+
+
+def test_a_probability_written_as_a_whole_number_is_no_label() -> None:
+    answers = interpret([1, 0.25, 0], 3, ("a", "b"))
+    assert not answers.hard
+    assert answers.scores.tolist() == [[0.0, 1.0], [0.75, 0.25], [1.0, 0.0]]
+    assert interpret([1, 0], 2, ("a", "b")).hard

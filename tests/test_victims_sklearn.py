@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -278,3 +280,24 @@ def test_files_that_are_no_models(tmp_path: Path) -> None:
         load_victim(str(tmp_path / "unfitted.skops"))
     with pytest.raises(VictimError, match="pairs=both is not known"):
         load_victim(str(tmp_path / "unfitted.skops"), pairs="both")
+
+
+def test_a_pipeline_in_memory_has_the_same_fingerprint_in_every_process() -> None:
+    code = (
+        "from sklearn.feature_extraction.text import TfidfVectorizer\n"
+        "from sklearn.linear_model import LogisticRegression\n"
+        "from sklearn.pipeline import make_pipeline\n"
+        "from unfooled.victims.sklearn import SklearnVictim\n"
+        "texts = ['good film', 'bad film', 'fine plot', 'dull plot'] * 3\n"
+        "def fitted(c):\n"
+        "    pipeline = make_pipeline(TfidfVectorizer(stop_words=['the']), LogisticRegression(C=c))\n"
+        "    return SklearnVictim(pipeline.fit(texts, [1, 0, 1, 0] * 3))\n"
+        "first = fitted(1.0)\n"
+        "first.predict(['the good film'])\n"
+        "print(first.fingerprint(), fitted(2.0).fingerprint())\n"
+    )
+    command = [sys.executable, "-c", code]
+    outputs = {subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)}
+    assert len(outputs) == 1
+    one, other = outputs.pop().split()
+    assert one != other

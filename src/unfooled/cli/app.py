@@ -205,11 +205,12 @@ Examples:
 def export(
     run: Annotated[Path, typer.Argument(help="Folder of a run.")],
     out: Annotated[Path, typer.Argument(help="File ending in .csv, .jsonl or .parquet; or a folder.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
     """Write a run's results as a table."""
     from unfooled.evaluation.export import export as write
 
-    rows = write(run, out)
+    rows = write(run, out, force=force)
     typer.echo(f"{rows} rows written to {out}")
 
 

@@ -67,10 +67,8 @@ def choose_columns(
             taken = texts[0] if texts else _text_of_two(columns, first_rows)
             found = second if taken == first else first
         texts = texts or (second if found == first else first,)
-    if not texts:
-        raise _missing(where, "text", columns, "--text-column")
-    if found is None:
-        raise _missing(where, "label", columns, "--label-column")
+    if not texts or found is None:
+        raise _missing(where, columns, text=not texts, label=found is None)
     return Columns(texts, found)
 
 
@@ -110,10 +108,16 @@ def _text_of_two(columns: Sequence[str], first_rows: Sequence[Row]) -> str:
     return max(columns, key=lambda name: (len(set(contents[name])), sum(map(len, contents[name]))))
 
 
-def _missing(where: str, what: str, columns: Sequence[str], option: str) -> DataError:
+def _missing(where: str, columns: Sequence[str], *, text: bool, label: bool) -> DataError:
+    """One error for all that is missing, so that one repetition of the command is enough."""
+    what, name = "which column holds the text and which the label", "both"
+    options = "--text-column and --label-column"
+    if not label:
+        what, name, options = "which column holds the text", "it", "--text-column"
+    elif not text:
+        what, name, options = "which column holds the label", "it", "--label-column"
     return DataError(
-        f"{where}: cannot tell which column holds the {what}; the columns are {_shown(columns)}",
-        f"name it with {option}",
+        f"{where}: cannot tell {what}; the columns are {_shown(columns)}", f"name {name} with {options}"
     )
 
 

@@ -47,6 +47,7 @@ class Dataset:
     _coding: Coding = field(repr=False)
     _selection: Selection = field(repr=False)
     _rows: int = field(repr=False)  # of the whole file
+    _first: Mapping[str, int] = field(repr=False)  # number of the first row with each label value
     _declared: bool = field(repr=False)  # the source itself names its classes
 
     @classmethod
@@ -83,6 +84,12 @@ class Dataset:
             if following >= stop:
                 return
 
+    def nth_key(self, n: int) -> int:
+        """The key of the n-th example, counted from 0; keys rise in the order of iteration."""
+        if not 0 <= n < len(self):
+            raise IndexError(f"example {n} of {len(self)}")
+        return int(self._sampled[n]) if self._sampled is not None else self._selection.offset + n
+
     def fingerprint(self) -> str:
         """Changes with the data, the columns, the labels and the choice of rows; not with the file's name."""
         return self._fingerprint
@@ -92,8 +99,16 @@ class Dataset:
         # Classes that no row has need no partner: a file may lack one that the victim knows.
         used = [label for i, label in enumerate(self.labels) if i in self._coding.codes.values()]
         whole = self.labels if self._coding.ordered and len(self.labels) == len(victim_labels) else used
+        first: dict[str, int] = {}
+        for value, code in self._coding.codes.items():
+            label = self.labels[code]
+            first[label] = min(self._first[value], first.get(label, self._first[value]))
         partner = match_labels(
-            whole, victim_labels, label_map=label_map, ordered=self._coding.ordered and whole is self.labels
+            whole,
+            victim_labels,
+            label_map=label_map,
+            ordered=self._coding.ordered and whole is self.labels,
+            places={label: self._source.place(number) for label, number in first.items()},
         )
         codes = {value: partner[self.labels[code]] for value, code in self._coding.codes.items()}
         names = tuple(victim_labels)
@@ -130,7 +145,9 @@ class Dataset:
         content, value, problem = read_row(row, self._columns, self._declared)
         code = self._coding.codes.get(value, -1)
         if not problem and code < 0:
-            problem = f"row {row.number}: label {value!r} was not in the file when it was first read"
+            problem = f"label {value!r} was not in the file when it was first read"
+        if problem:
+            problem = f"{self._source.place(row.number)}: {problem}"
         return Example(key, content, code, self.edit, problem)
 
 
@@ -160,7 +177,8 @@ def build(
     rows, bad, values = _scan(source, columns, bool(classes))
     if chosen.offset >= rows:
         raise DataError(f"{source.name}: offset {chosen.offset} is past the last of {rows} rows")
-    coding = code_labels(values, labels or classes or None)
+    places = {value: source.place(number) for value, number in values.items()}
+    coding = code_labels(values, labels or classes or None, places=places)
     return Dataset(
         name=source.name,
         labels=coding.labels,
@@ -172,6 +190,7 @@ def build(
         _coding=coding,
         _selection=chosen,
         _rows=rows,
+        _first=values,
         _declared=bool(classes),
     )
 
@@ -180,7 +199,7 @@ def read_row(row: Row, columns: Columns, declared: bool) -> tuple[tuple[tuple[st
     """Content, label value and problem of a row. `declared`: the source names its classes, so -1 is none."""
     values = row.values
     if values is None:
-        return tuple((name, "") for name in columns.texts), "", f"row {row.number}: {row.problem}"
+        return tuple((name, "") for name in columns.texts), "", row.problem
     problem = ""
     content: list[tuple[str, str]] = []
     for name in columns.texts:
@@ -188,15 +207,15 @@ def read_row(row: Row, columns: Columns, declared: bool) -> tuple[tuple[tuple[st
             content.append((name, _text(values.get(name))))
         except ValueError as error:
             content.append((name, ""))
-            problem = problem or f"row {row.number}: {error} (column {name!r})"
+            problem = problem or f"{error} (column {name!r})"
     try:
         value = label_value(values.get(columns.label))
     except ValueError as error:
-        return tuple(content), "", problem or f"row {row.number}: {error} (column {columns.label!r})"
+        return tuple(content), "", problem or f"{error} (column {columns.label!r})"
     # The publishers of SNLI mark rows without agreement by a dash, those of other sets by -1.
     unsettled = (declared and value == "-1") or (value == "-" and columns.label.casefold() == "gold_label")
     if not value or unsettled:
-        return tuple(content), "", problem or f"row {row.number}: no label (column {columns.label!r})"
+        return tuple(content), "", problem or f"no label (column {columns.label!r})"
     return tuple(content), value, problem
 
 
@@ -215,19 +234,19 @@ def _text(value: Any) -> str:
     return text
 
 
-def _scan(source: Source, columns: Columns, declared: bool) -> tuple[int, int, dict[str, None]]:
-    """Rows, unusable rows and distinct label values of the whole source, in one pass."""
+def _scan(source: Source, columns: Columns, declared: bool) -> tuple[int, int, dict[str, int]]:
+    """Rows, unusable rows and, for each label value, its first row's number: one pass over the source."""
     rows = bad = 0
-    values: dict[str, None] = {}
+    values: dict[str, int] = {}
     first = ""
     for row in source.rows((*columns.texts, columns.label)):
         rows += 1
         _, value, problem = read_row(row, columns, declared)
         if problem:
             bad += 1
-            first = first or problem
+            first = first or f"{source.place(row.number)}: {problem}"
         if value and value not in values:
-            values[value] = None
+            values[value] = row.number
             if len(values) > MOST_LABELS:
                 raise DataError(
                     f"{source.name}: column {columns.label!r} has more than {MOST_LABELS} different values: "
@@ -245,7 +264,7 @@ def _unreadable(source: Source) -> DataError:
     row = next(iter(source.rows()), None)
     if row is None:
         return DataError(f"{source.name}: the file is empty", "check the file's path and content")
-    return DataError(f"{source.name}: no row can be read; row {row.number}: {row.problem}")
+    return DataError(f"{source.name}: no row can be read; {source.place(row.number)}: {row.problem}")
 
 
 def _check(chosen: Selection) -> None:

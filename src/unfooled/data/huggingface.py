@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from unfooled.data.readers import Digest, Row, digest_file
+from unfooled.data.readers import Digest, Row, digest_file, row_place
 from unfooled.errors import DataError, MissingExtraError
 
 _BATCH = 1000
@@ -25,6 +25,9 @@ class SavedFolder:
     @property
     def name(self) -> str:
         return self.path.name
+
+    def place(self, number: int) -> str:
+        return row_place(number)
 
     def columns(self) -> tuple[str, ...]:
         return tuple(_open_folder(self.path, self.split).column_names)
@@ -53,6 +56,9 @@ class HubName:
     @property
     def name(self) -> str:
         return f"{self.repository}:{self.configuration}" if self.configuration else self.repository
+
+    def place(self, number: int) -> str:
+        return row_place(number)
 
     def columns(self) -> tuple[str, ...]:
         return tuple(self._table().column_names)

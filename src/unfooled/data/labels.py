@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -13,6 +14,7 @@ from unfooled.errors import DataError
 
 MOST_LABELS = 1000  # a column with more distinct values is no label column
 _SHOWN = 20
+_PLACES = 5
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}(?:\.0+)?")
 _NUMBERED = re.compile(r"(?:label[ _-]?)?(\d{1,4})")
@@ -51,8 +53,16 @@ def label_value(value: Any) -> str:
     raise ValueError(f"the label is a {type(value).__name__}, not a name or a number")
 
 
-def code_labels(values: Collection[str], names: Sequence[str] | None = None) -> Coding:
-    """Give every label value of the data its class. `names` lists the classes in the data's order."""
+def code_labels(
+    values: Collection[str],
+    names: Sequence[str] | None = None,
+    *,
+    places: Mapping[str, str] | None = None,
+) -> Coding:
+    """Give every label value of the data its class. `names` lists the classes in the data's order.
+
+    `places` says where each value first occurs, for errors.
+    """
     numbers = _numbers(values)
     if names is None:
         if numbers is None:
@@ -65,14 +75,20 @@ def code_labels(values: Collection[str], names: Sequence[str] | None = None) -> 
         return Coding(tuple(ordered), {value: position[value] for value in values}, numbers is not None)
     names = tuple(names)
     if len({name.casefold() for name in names}) < len(names):
-        raise DataError(
-            f"a class is named twice: {_shown(names)}", "give each class its own name in --labels"
-        )
+        raise DataError(f"a class is named twice: {_shown(names)}", "give each class its own name")
     if numbers is not None and all(0 <= number < len(names) for number in numbers.values()):
         return Coding(names, numbers, True)
     if numbers is not None and len(numbers) == len(names):
         return Coding(names, {value: i for i, value in enumerate(sorted(values, key=int))}, True)
-    return Coding(names, match_labels(sorted(values), names), True)
+    matched = _match(sorted(values), names)
+    if matched is None:
+        raise DataError(
+            "the data's labels do not match the named classes"
+            f"\n    data:    {_shown(sorted(values))}\n    classes: {_shown(names)}"
+            + _where(_strangers(sorted(values), names), places),
+            "correct these rows, or the list of classes",
+        )
+    return Coding(names, matched, True)
 
 
 def match_labels(
@@ -81,23 +97,43 @@ def match_labels(
     *,
     label_map: Mapping[str, str] | None = None,
     ordered: bool = False,
+    places: Mapping[str, str] | None = None,
 ) -> dict[str, int]:
     """For each label of the data the index of the victim's label it means.
 
     The map decides first, then equal names, then common short names and polarities, then numbers.
     `ordered` says that the data's labels stand in a declared order, which may then be paired with a
-    victim whose labels are mere numbers.
+    victim whose labels are mere numbers. `places` says where each label first occurs, for errors.
     """
     found = _by_map(data, victim, label_map or {})
     rest = [label for label in data if label not in found]
-    for rule in (_by_name, _by_meaning, _by_number):
-        matched = rule(rest, victim)
-        if matched is not None:
-            return {label: {**found, **matched}[label] for label in data}
+    matched = _match(rest, victim)
+    if matched is not None:
+        return {label: {**found, **matched}[label] for label in data}
     numbered = all(_NUMBERED.fullmatch(name.casefold()) for name in victim)
     if ordered and numbered and not found and len(data) == len(victim):
         return {label: i for i, label in enumerate(data)}
-    raise _mismatch("the data's labels do not match the victim's", data, victim)
+    raise _mismatch("the data's labels do not match the victim's", data, victim, rest, places)
+
+
+def _match(data: Sequence[str], victim: Sequence[str]) -> dict[str, int] | None:
+    for rule in (_by_name, _by_meaning, _by_number):
+        matched = rule(data, victim)
+        if matched is not None:
+            return matched
+    return None
+
+
+def _strangers(data: Sequence[str], victim: Sequence[str]) -> list[str]:
+    """Labels that mean nothing to the victim even when each is looked at alone."""
+    return [label for label in data if _match([label], victim) is None]
+
+
+def _where(labels: Sequence[str], places: Mapping[str, str] | None) -> str:
+    known = [label for label in labels if label in (places or {})]
+    lines = [f"\n    {label!r} first occurs in {(places or {})[label]}" for label in known[:_PLACES]]
+    more = f"\n    and {len(known) - _PLACES} more unknown labels" if len(known) > _PLACES else ""
+    return "".join(lines) + more
 
 
 def _by_map(data: Sequence[str], victim: Sequence[str], label_map: Mapping[str, str]) -> dict[str, int]:
@@ -169,12 +205,20 @@ def _numbers(values: Collection[str]) -> dict[str, int] | None:
     return {value: int(value) for value in values}
 
 
-def _mismatch(cause: str, data: Sequence[str], victim: Sequence[str]) -> DataError:
-    left = data[0] if data else "data"
-    right = victim[0] if victim else "victim"
+def _mismatch(
+    cause: str,
+    data: Sequence[str],
+    victim: Sequence[str],
+    rest: Sequence[str] = (),
+    places: Mapping[str, str] | None = None,
+) -> DataError:
+    unknown = _strangers(rest, victim)
+    left = next(iter([*unknown, *data]), "data")
+    right = next(iter([*difflib.get_close_matches(left, victim, n=1), *victim]), "victim")
+    typo = "correct these rows, or " if unknown and len(unknown) < len(data) else ""
     return DataError(
-        f"{cause}\n    data:   {_shown(data)}\n    victim: {_shown(victim)}",
-        f"pair both sides with --label-map {left}={right},… "
+        f"{cause}\n    data:   {_shown(data)}\n    victim: {_shown(victim)}{_where(unknown, places)}",
+        f"{typo}pair both sides with --label-map {left}={right},… "
         "or, where the victim's names are wrong, name its classes in its order with --labels",
     )
 

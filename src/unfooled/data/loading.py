@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from unfooled.data.dataset import Dataset, Selection, build
+from unfooled.data.delimited import Delimited
 from unfooled.data.huggingface import HubName, SavedFolder, is_saved_folder
-from unfooled.data.readers import Delimited, JsonLines, Parquet, Source
+from unfooled.data.readers import JsonLines, Parquet, Source
 from unfooled.errors import DataError
 
 VARIABLE = "UNFOOLED_DATA"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import gzip
 import io
 import json
@@ -17,7 +16,6 @@ from typing import IO, Any, NamedTuple, Protocol
 from unfooled.errors import DataError, MissingExtraError
 
 _CHUNK = 1 << 20
-_LONGEST_RECORD = 1 << 24  # characters; beyond that a quote was opened and never closed
 _PEEK = 200
 
 
@@ -39,6 +37,10 @@ class Source(Protocol):
     @property
     def name(self) -> str: ...
 
+    def place(self, number: int) -> str:
+        """How a row's number is shown: a line of a file where there are lines."""
+        ...
+
     def columns(self) -> tuple[str, ...]: ...
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
@@ -52,6 +54,14 @@ class Source(Protocol):
     def digest(self, into: Digest) -> None:
         """Feed in everything that the rows depend on."""
         ...
+
+
+def line_place(number: int) -> str:
+    return f"line {number} of the file"
+
+
+def row_place(number: int) -> str:
+    return f"row {number} of the data"
 
 
 def digest_file(path: Path, into: Digest) -> None:
@@ -70,7 +80,7 @@ def _binary(path: Path) -> gzip.GzipFile | io.BufferedReader:
 
 
 @contextmanager
-def _lines(path: Path, encoding: str, newline: str | None) -> Iterator[IO[str]]:
+def text_lines(path: Path, encoding: str, newline: str | None) -> Iterator[IO[str]]:
     """The file as text; whatever is wrong with its bytes becomes an error that says where."""
     try:
         codecs.lookup(encoding)
@@ -111,116 +121,6 @@ def _bad_byte(path: Path, encoding: str) -> tuple[int, int]:
                 return done, lines + 1
 
 
-class _Feed:
-    """Hands lines to the csv module and notices when one record swallows the file."""
-
-    def __init__(self, lines: IO[str], path: Path) -> None:
-        self.lines = lines
-        self.path = path
-        self.start = 1  # line of the record being read
-        self.size = 0
-        self.ended = False
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self.lines:
-            self.size += len(line)
-            if self.size > _LONGEST_RECORD:
-                raise DataError(
-                    f"{self.path}: the row that starts on line {self.start} does not end",
-                    "a quotation mark is opened there and never closed; close it or double it",
-                )
-            yield line
-        self.ended = True
-
-
-@dataclass(frozen=True, slots=True)
-class Delimited:
-    """CSV and TSV with a header, also gzipped."""
-
-    path: Path
-    encoding: str = "utf-8-sig"
-
-    @property
-    def name(self) -> str:
-        return self.path.name
-
-    def columns(self) -> tuple[str, ...]:
-        with _lines(self.path, self.encoding, "") as lines:
-            header = next(csv.reader(_Feed(lines, self.path), **self._dialect()), None)
-        if not header:
-            raise DataError(
-                f"{self.path}: the file is empty", "a first line with the columns' names is needed"
-            )
-        names = tuple(name.strip().removeprefix("\ufeff") for name in header)
-        twice = sorted({name for name in names if name and names.count(name) > 1})
-        if twice:
-            raise DataError(f"{self.path}: column {twice[0]!r} occurs twice in the header", "rename one")
-        return names
-
-    def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
-        names = self.columns()
-        dialect = self._dialect()
-        with _lines(self.path, self.encoding, "") as lines:
-            feed = _Feed(lines, self.path)
-            reader = csv.reader(feed, **dialect)
-            next(reader)
-            while True:
-                feed.start = number = reader.line_num + 1
-                feed.size = 0
-                try:
-                    cells = next(reader)
-                except StopIteration:
-                    return
-                except csv.Error as error:
-                    yield Row(number, None, f"not readable as CSV ({error})")
-                    continue
-                if feed.ended:
-                    yield Row(number, None, "a quotation mark is opened here and never closed")
-                elif not cells:
-                    continue  # a blank line is no row
-                elif len(cells) != len(names):
-                    yield Row(number, None, _miscounted(len(cells), len(names)))
-                else:
-                    yield Row(number, dict(zip(names, cells, strict=True)))
-
-    def class_names(self, column: str) -> tuple[str, ...]:
-        return ()
-
-    def digest(self, into: Digest) -> None:
-        digest_file(self.path, into)
-        into.update(self.encoding.encode())
-
-    def _dialect(self) -> dict[str, Any]:
-        csv.field_size_limit(2**31 - 1)
-        with _lines(self.path, self.encoding, "") as lines:
-            start = [line for _, line in zip(range(_PEEK), lines, strict=False)]
-        header = start[0] if start else ""
-        delimiter = "\t" if ".tsv" in self.path.name.lower() else ","
-        if delimiter not in header:
-            delimiter = next((mark for mark in "\t;|," if mark in header), delimiter)
-        quoted = delimiter != "\t" or _quotes_are_syntax(start)
-        return {"delimiter": delimiter, "quoting": csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE}
-
-
-def _miscounted(cells: int, names: int) -> str:
-    hint = "; a text with a comma needs quotation marks around it" if cells > names else ""
-    return f"{cells} {'column' if cells == 1 else 'columns'} where the header has {names}{hint}"
-
-
-def _quotes_are_syntax(lines: Sequence[str]) -> bool:
-    """Whether a tab-separated file quotes its cells; many hold bare quotation marks as plain text."""
-    width = lines[0].count("\t") if lines else 0
-    for line in lines:
-        if line.strip() and line.count("\t") != width:
-            return True
-        for cell in line.rstrip("\r\n").split("\t"):
-            if cell.startswith('"') and not (
-                len(cell) > 1 and cell.endswith('"') and '"' not in cell[1:-1].replace('""', "")
-            ):
-                return False
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class JsonLines:
     """One JSON object per line, also gzipped. `classes` names the numbers of the label column."""
@@ -234,6 +134,9 @@ class JsonLines:
     def name(self) -> str:
         return self.title or self.path.name
 
+    def place(self, number: int) -> str:
+        return line_place(number)
+
     def columns(self) -> tuple[str, ...]:
         names: dict[str, None] = {}
         for _, row in zip(range(_PEEK), self.rows(), strict=False):
@@ -241,7 +144,7 @@ class JsonLines:
         return tuple(names)
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
-        with _lines(self.path, self.encoding, None) as lines:
+        with text_lines(self.path, self.encoding, None) as lines:
             for number, line in enumerate(lines, start=1):
                 if not line.strip():
                     continue
@@ -284,6 +187,9 @@ class Parquet:
     @property
     def name(self) -> str:
         return self.path.name
+
+    def place(self, number: int) -> str:
+        return row_place(number)
 
     def columns(self) -> tuple[str, ...]:
         with self._file() as file:
@@ -332,6 +238,9 @@ class Memory:
 
     items: tuple[Mapping[str, Any], ...]
     name: str = "pairs"
+
+    def place(self, number: int) -> str:
+        return row_place(number)
 
     def columns(self) -> tuple[str, ...]:
         return tuple(self.items[0]) if self.items else ()

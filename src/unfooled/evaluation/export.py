@@ -30,13 +30,17 @@ _KINDS = {
 }  # fmt: skip
 
 
-def export(run_path: str | Path, out_path: str | Path) -> int:
+def export(run_path: str | Path, out_path: str | Path, *, force: bool = False) -> int:
     """Write every result of a run to `out_path`; the suffix chooses the format, no suffix means a folder.
 
-    Returns the number of rows. The output appears only when it is complete.
+    Returns the number of rows. The output appears only when it is complete. What exists already is replaced
+    only with `force`, and a folder only where the `datasets` library wrote it.
     """
     out = Path(out_path).expanduser()
     write = _writer(out)
+    empty = out.is_dir() and not any(out.iterdir())
+    if os.path.lexists(out) and not empty and not force:
+        raise RunFileError(f"{out}: exists already", "choose another path, or replace it with --force")
     with RunFile.read(run_path) as run:
         total = sum(run.count().values())
         columns = _columns(run)

@@ -20,7 +20,7 @@ _TOP = 10
 _NOTES = 3
 _MOST_PAIRS = 100_000  # counted at a time; the rarest are forgotten beyond that
 _MOST_MESSAGES = 1000
-_ROW = re.compile(r"^row \d+: ")
+_ROW = re.compile(r"^(?:line \d+ of the file|row \d+ of the data): ")
 
 
 @dataclass(frozen=True, slots=True)

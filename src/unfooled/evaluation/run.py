@@ -117,7 +117,7 @@ def attack(
     }
     with RunFile.open(Path(out), header, restart=restart) as file:
         examples = _unfinished(islice(dataset, total), file)
-        done = file.done(total)
+        done = file.count_finished(dataset.nth_key(0), dataset.nth_key(total - 1))
         observer.started(total, done)
         if done < total:
             good = next((text for text in texts if _answered(victim, text)), None)

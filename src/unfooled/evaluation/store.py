@@ -10,9 +10,10 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -38,6 +39,8 @@ CREATE TABLE results (
 );
 CREATE TABLE counters (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
+_CHANGED = {"victim": "the model changed", "data": "the data or the choice of rows changed"}
+_FINGERPRINT = re.compile(r"\b[0-9a-f]{32,}\b")
 _INSERT = f"INSERT OR REPLACE INTO results ({COLUMNS}) VALUES ({', '.join('?' * 14)})"
 
 
@@ -74,11 +77,11 @@ class RunFile:
             if restart:
                 for name in (file, Path(f"{file}-wal"), Path(f"{file}-shm"), Path(f"{file}-journal")):
                     name.unlink(missing_ok=True)
-            with _explained(file):
+            with _explained(file, reading=False):
                 connection = sqlite3.connect(file, isolation_level=None, timeout=5.0)
             run = cls(file, connection, lock)
             try:
-                with _explained(file, run._safe):
+                with run._explained():
                     run._prepare(json.loads(json.dumps(dict(header))))
             except BaseException:
                 connection.close()
@@ -97,11 +100,11 @@ class RunFile:
         uri = file.resolve().as_uri() + "?mode=ro"
         if not os.access(file.parent, os.W_OK) and not Path(f"{file}-wal").exists():
             uri += "&immutable=1"  # a finished run in a folder that allows no side files
-        with _explained(file):
+        with _explained(file, reading=True):
             connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=5.0)
         run = cls(file, connection, None)
         try:
-            with _explained(file):
+            with run._explained():
                 run._check_version()
         except BaseException:
             connection.close()
@@ -126,7 +129,7 @@ class RunFile:
             )
 
     def _check_version(self) -> None:
-        remedy = "choose another --out"
+        reading = self._lock is None
         try:
             row = self._db.execute("SELECT value FROM header WHERE key = 'schema_version'").fetchone()
         except sqlite3.OperationalError as error:
@@ -134,12 +137,13 @@ class RunFile:
                 raise
             row = None
         if row is None:
+            remedy = "give the --out folder of a run" if reading else "choose another --out"
             raise RunFileError(f"{self.path}: this is not a run file", remedy)
         version = json.loads(row[0])
         if version > SCHEMA_VERSION:
             raise RunFileError(
                 f"{self.path}: written by a newer version (format {version}, known up to {SCHEMA_VERSION})",
-                "upgrade with pip install -U unfooled, or choose another --out",
+                "upgrade with pip install -U unfooled" + ("" if reading else ", or choose another --out"),
             )
 
     def _continue(self, header: dict[str, Any]) -> None:
@@ -165,7 +169,7 @@ class RunFile:
     def flush(self) -> None:
         """Put everything that waits on disk. After an error it still waits, so flushing can be repeated."""
         if self._waiting:
-            with _explained(self.path, self._safe), self._transaction():
+            with self._explained(), self._transaction():
                 self._db.executemany(_INSERT, self._waiting)
             self._waiting.clear()
         self._committed_at = time.monotonic()
@@ -173,7 +177,7 @@ class RunFile:
     def set_counters(self, counters: Mapping[str, Any]) -> None:
         """Replace the counters of the given names."""
         rows = [(name, dump(value)) for name, value in counters.items()]
-        with _explained(self.path, self._safe), self._transaction():
+        with self._explained(), self._transaction():
             self._db.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?)", rows)
 
     def close(self) -> None:
@@ -210,7 +214,7 @@ class RunFile:
 
     @property
     def header(self) -> dict[str, Any]:
-        with _explained(self.path):
+        with self._explained():
             return {
                 key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM header")
             }
@@ -223,38 +227,45 @@ class RunFile:
         return tuple(str(label) for label in found)
 
     def counters(self) -> dict[str, Any]:
-        with _explained(self.path):
+        with self._explained():
             rows = self._db.execute("SELECT name, value FROM counters ORDER BY name")
             return {name: json.loads(value) for name, value in rows}
 
     def finished(self, low: int, high: int) -> set[int]:
         """Keys from `low` to `high`, both included, that need not run again; an error may run again."""
         self.flush()
-        with _explained(self.path):
+        with self._explained():
             rows = self._db.execute(
                 "SELECT key FROM results WHERE key BETWEEN ? AND ? AND outcome <> 'error'", (low, high)
             )
             return {key for (key,) in rows}
 
-    def done(self, total: int) -> int:
-        """How many of `total` examples need not run again."""
+    def count_finished(self, low: int, high: int) -> int:
+        """How many of the keys from `low` to `high`, both included, need not run again."""
         self.flush()
-        with _explained(self.path):
-            (number,) = self._db.execute("SELECT count(*) FROM results WHERE outcome <> 'error'").fetchone()
-        return min(total, int(number))
+        with self._explained():
+            (number,) = self._db.execute(
+                "SELECT count(*) FROM results WHERE key BETWEEN ? AND ? AND outcome <> 'error'", (low, high)
+            ).fetchone()
+        return int(number)
 
     def count(self) -> dict[Outcome, int]:
         """How many results of each outcome; an outcome that did not occur is left out."""
         self.flush()
-        with _explained(self.path):
+        with self._explained():
             rows = self._db.execute("SELECT outcome, count(*) FROM results GROUP BY outcome ORDER BY outcome")
             return dict(rows.fetchall())
 
-    def results(self, *, outcome: Outcome | None = None) -> Iterator[Result]:
-        """In the order of their keys, a page at a time; the run may be written meanwhile."""
+    def results(self, *, outcome: Outcome | None = None, keys: range | None = None) -> Iterator[Result]:
+        """In the order of their keys, a page at a time; the run may be written meanwhile.
+
+        `keys` restricts to those from its start up to, not including, its stop.
+        """
         self.flush()
-        for row in self._rows(outcome):
-            yield to_result(row)
+        for row in self._rows(outcome, keys):
+            with self._explained():
+                result = to_result(row)
+            yield result
 
     def content_digest(self) -> str:
         """Equal for equal identities and results, however often the run was interrupted."""
@@ -265,17 +276,19 @@ class RunFile:
             digest.update(b"\n")
         return digest.hexdigest()
 
-    def _rows(self, outcome: Outcome | None) -> Iterator[tuple[Any, ...]]:
+    def _rows(self, outcome: Outcome | None, keys: range | None = None) -> Iterator[tuple[Any, ...]]:
+        low, high = (-(2**63), 2**63 - 1) if keys is None else (keys.start, keys.stop - 1)
         condition, given = ("AND outcome = ?", (outcome,)) if outcome else ("", ())
-        query = f"SELECT {COLUMNS} FROM results WHERE key > ? {condition} ORDER BY key LIMIT {_PAGE}"
-        last = -(2**63)
+        query = (
+            f"SELECT {COLUMNS} FROM results WHERE key BETWEEN ? AND ? {condition} ORDER BY key LIMIT {_PAGE}"
+        )
         while True:
-            with _explained(self.path):
-                page = self._db.execute(query, (last, *given)).fetchall()
+            with self._explained():
+                page = self._db.execute(query, (low, high, *given)).fetchall()
             yield from page
             if len(page) < _PAGE:
                 return
-            last = page[-1][0]
+            low = page[-1][0] + 1
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -292,6 +305,9 @@ class RunFile:
                 self._db.execute("ROLLBACK")
             raise
 
+    def _explained(self) -> contextlib.AbstractContextManager[None]:
+        return _explained(self.path, reading=self._lock is None, safe=self._safe)
+
     def _safe(self) -> int:
         """Results that are on disk for certain."""
         try:
@@ -302,27 +318,38 @@ class RunFile:
 
 
 @contextlib.contextmanager
-def _explained(path: Path, safe: Any = None) -> Iterator[None]:
+def _explained(path: Path, *, reading: bool, safe: Callable[[], int] | None = None) -> Iterator[None]:
     """Turn what SQLite says into what the user can do about it."""
     try:
         yield
     except sqlite3.ProgrammingError:
         raise  # a closed file or a wrong thread is a bug of ours
+    except json.JSONDecodeError as error:
+        raise _damaged(path, error, reading) from error
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", "")
         if name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR"):
             kept = f"; everything up to the last commit is safe: {safe()} results" if safe else ""
             what = "the disk is full" if name == "SQLITE_FULL" else f"the disk is full or failing ({error})"
-            raise RunFileError(f"{path}: {what}{kept}", "free some space and repeat the command") from error
+            raise RunFileError(
+                f"{path}: {what}{'' if reading else kept}", "free some space and repeat the command"
+            ) from error
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            raise RunFileError(
-                f"{path}: another process holds it", "wait for it to end, or choose another --out"
-            ) from error
-        if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-            raise RunFileError(
-                f"{path}: this is not a run file ({error})", "choose another --out, or --restart"
-            ) from error
+            other = "" if reading else ", or choose another --out"
+            raise RunFileError(f"{path}: another process holds it", f"wait for it to end{other}") from error
+        # Without a name it was Python that could not decode a text.
+        lost = not name or str(error).startswith("no such ")
+        if lost or name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+            raise _damaged(path, error, reading) from error
         raise RunFileError(f"{path}: {error}", "check that the folder can be read and written") from error
+
+
+def _damaged(path: Path, error: Exception, reading: bool) -> RunFileError:
+    if reading:
+        remedy = "the file is damaged; attack again with --restart"
+    else:
+        remedy = "choose another --out, or throw the file away with --restart"
+    return RunFileError(f"{path}: this is not a run file, or a damaged one ({error})", remedy)
 
 
 def _file(path: str | Path) -> Path:
@@ -331,16 +358,26 @@ def _file(path: str | Path) -> Path:
 
 
 def _differences(old: Any, new: Any, name: str = "") -> list[str]:
-    """One line per entry that differs, `name: old → new`."""
+    """One line per entry that differs, in words where the entry is a fingerprint."""
     if isinstance(old, dict) and isinstance(new, dict):
         found: list[str] = []
         for key in sorted({*old, *new}):
             inner = f"{name}.{key}" if name else str(key)
             found += _differences(old.get(key, "(absent)"), new.get(key, "(absent)"), inner)
         return found
-    return [] if dump(old) == dump(new) else [f"{name or 'identity'}: {_brief(old)} → {_brief(new)}"]
+    if dump(old) == dump(new):
+        return []
+    change = f"{_brief(old)} → {_brief(new)}"
+    if name in _CHANGED:
+        return [f"{_CHANGED[name]} ({change})"]
+    if name.startswith("resources."):
+        return [f"the resource {name.removeprefix('resources.')} changed ({change})"]
+    return [f"{name or 'identity'}: {change}"]
 
 
 def _brief(value: Any) -> str:
+    if value is None:
+        return "none"
     text = value if isinstance(value, str) else dump(value)
+    text = _FINGERPRINT.sub(lambda found: found[0][:8] + "…", text)
     return text if len(text) <= 80 else text[:77] + "…"

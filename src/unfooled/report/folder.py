@@ -27,7 +27,7 @@ def write_report(run: Path, out: Path, *, examples: int = 25) -> Path:
     (out / "summary.md").write_text(
         _markdown(summary, header["environment"], shown, labels), encoding="utf-8"
     )
-    export(run, out / "results.csv")
+    export(run, out / "results.csv", force=True)
     return out
 
 

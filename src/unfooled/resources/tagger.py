@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from unfooled.errors import OracleError
+from unfooled.errors import OracleError, ResourceError
 from unfooled.resources import perceptron, store
 from unfooled.resources.perceptron import START_TAGS, Ints, Weights
 
@@ -292,4 +292,9 @@ def open_tagger(variant: str = "") -> TagOracle:
     """Variant "" or "perceptron-tagger" is the default; else a folder with the same files."""
     if variant in ("", "perceptron-tagger"):
         return TagOracle(load_tagger())
+    if not Path(variant).is_dir():
+        raise ResourceError(
+            f"there is no tagger called {variant!r}, and no such folder",
+            'use "perceptron-tagger", or a folder with the same files',
+        )
     return TagOracle(_load(Path(variant)))

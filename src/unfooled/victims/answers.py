@@ -55,7 +55,8 @@ def interpret(raw: Any, count: int, labels: Sequence[str], *, logits: bool = Fal
     if not rows:
         return Answers(np.zeros((0, len(labels))), hard=False)
     first = rows[0]
-    if isinstance(first, (str, numbers.Integral)):
+    # All of them: a server may write the probability 1.0 as 1.
+    if all(isinstance(row, (str, numbers.Integral)) for row in rows):
         return Answers(one_hot([_class_of(row, labels) for row in rows], len(labels)), hard=True)
     if isinstance(first, numbers.Real):
         return Answers(_binary(rows, labels, logits), hard=False)

@@ -48,7 +48,7 @@ def validate(answers: Any, count: int, labels: Sequence[str], name: str) -> Prob
         what = "NaN" if np.isnan(scores).any() else "infinite numbers"
         raise VictimError(
             f"{name}: {bad} of {count} rows contain {what}",
-            "find the text in the run file and mend the model",
+            "mend the model, or take the text out of the data",
         )
     if not count:
         return scores
@@ -56,7 +56,8 @@ def validate(answers: Any, count: int, labels: Sequence[str], name: str) -> Prob
     worst = int(np.abs(sums - 1.0).argmax())
     if scores.min() < -_EDGE or scores.max() > 1.0 + _EDGE or abs(sums[worst] - 1.0) > _SUM_SLACK:
         raise VictimError(
-            _not_probabilities(name, scores, float(sums[worst])), "pass logits=true for a softmax"
+            _not_probabilities(name, scores, float(sums[worst])),
+            "pass --victim-option logits=true (in Python logits=True) for a softmax",
         )
     return scores
 

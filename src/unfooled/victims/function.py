@@ -154,6 +154,9 @@ def _module_from_file(path: Path) -> ModuleType:
     if found is None or found.loader is None:
         raise VictimError(f"{path} cannot be imported", "name a Python file")
     module = importlib.util.module_from_spec(found)
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # files beside it can be imported, now and later
     sys.modules[name] = module  # so that what it defines can be found again by name
     try:
         found.loader.exec_module(module)

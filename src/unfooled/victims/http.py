@@ -26,11 +26,20 @@ from unfooled.victims.json_fields import as_object, dig, put
 
 RETRIED = frozenset({429, 500, 502, 503, 504})
 _OPENING = threading.Lock()  # callers in several threads must share one line
+CONNECTIONS = 3  # tries after which a refused connection is believed
+_OPTION = "--victim-option"
+_TOKEN = f"""give a valid token: {_OPTION} headers='{{"authorization": "env:NAME"}}'"""
 LONGEST_WAIT = 120.0  # seconds, whatever Retry-After asks for
 
 
 class RefusedError(VictimError):
     """The endpoint is there, but does not like what it was sent."""
+
+
+class UnreachableError(VictimError):
+    """No answer at all, whatever the text: the engine stops at once instead of looking for a bad text."""
+
+    fatal = True
 
 
 class HttpVictim(Reloadable):
@@ -182,12 +191,12 @@ class HttpVictim(Reloadable):
         if not isinstance(found, list):
             raise VictimError(
                 f"{self._place} has a {type(found).__name__} at {self.output_field or '(root)'!r}, no list",
-                "set output_field to the list with one entry per text",
+                f"set {_OPTION} output_field=… to the list with one entry per text",
             )
         if len(found) != len(batch):
             raise VictimError(
                 f"{self._place} answered {len(found)} entries to {len(batch)} texts",
-                "set output_field to the list with one entry per text, or single=true",
+                f"set {_OPTION} output_field=… to the list with one entry per text, or single=true",
             )
         return found
 
@@ -202,24 +211,27 @@ class HttpVictim(Reloadable):
             wait = min(LONGEST_WAIT, self.backoff * 2**attempt)
             response, failure = await line.post(self.url, content, headers)
             if response is None:
-                problem, remedy = failure, "is the server running? raise timeout= if it is only slow"
+                problem, remedy = failure, f"is the server running? {_OPTION} timeout=60 if it is only slow"
+                if attempt >= CONNECTIONS and "Connect" in failure:
+                    break  # nobody listens there; a restart takes less than these tries
                 continue
             status, body = response.status_code, response.content
             if status == 200:
                 return bytes(body)
             problem = f"status {status}: {_start(body)!r}"
             remedy = {
-                401: 'give a valid token, such as headers=\'{"authorization": "env:NAME"}\'',
-                403: 'give a valid token, such as headers=\'{"authorization": "env:NAME"}\'',
+                401: _TOKEN,
+                403: _TOKEN,
                 404: "check the address",
-                422: "check input_field and body",
-                429: "lower concurrency= or set rate_limit=",
+                422: f"check {_OPTION} input_field=… and body=…",
+                429: f"lower {_OPTION} concurrency=… or set rate_limit=…",
             }.get(status, "see the server's log" if status >= 500 else "check the address and the fields")
             if status not in RETRIED:
-                raise RefusedError(f"{self._place} answered {problem}", remedy)
+                refusal = UnreachableError if status in (401, 403, 404) else RefusedError
+                raise refusal(f"{self._place} answered {problem}", remedy)
             wait = max(wait, min(LONGEST_WAIT, retry_after(response.headers.get("retry-after", ""))))
-        kind = RefusedError if problem.startswith("status 500") else VictimError
-        raise kind(f"{self._place} failed {self.retries + 1} times, last with {problem}", remedy)
+        kind = UnreachableError if response is None else RefusedError
+        raise kind(f"{self._place} failed {attempt + 1} times, last with {problem}", remedy)
 
     def _resolved_headers(self) -> dict[str, str]:
         resolved = {}

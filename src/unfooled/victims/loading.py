@@ -41,6 +41,9 @@ def load_victim(
     load: Callable[..., Victim] = registry.load("victim", kind)
     settled = _settle_options(kind, load, options)
     victim = load(rest, labels=names, trust_pickle=trust_pickle, **settled)
+    for size in ("batch_size", "concurrency", "max_tokens"):
+        if getattr(victim, size, 1) < 1:
+            raise VictimError(f"{size}={getattr(victim, size)} makes no sense", f"{size} is at least 1")
     if isinstance(victim, Reloadable):
         victim.spec = spec
         victim.options = {"labels": names, "trust_pickle": trust_pickle, **settled}

@@ -19,7 +19,7 @@ from unfooled.victims.checked import DECIMALS, validate
 Verdict = Literal["ok", "warning", "fail"]
 
 _TEXTS = 200  # examples looked at
-_GIVEN_UP = 2  # texts without any answer after which a victim counts as broken
+_GIVEN_UP = 10  # texts without any answer after which a victim counts as broken
 _REPEATED = 8  # texts asked again
 _SURE = 0.01  # one-sided p-value below which an accuracy is above chance
 _CLEARLY_BETTER = 0.2  # accuracy that another order of the labels must gain to be mentioned
@@ -114,7 +114,7 @@ def _try(victim: Victim, texts: list[TextValue]) -> tuple[Probabilities, list[in
         except Exception as error:
             problem = problem or error
             for index in range(start, start + len(batch)):
-                if not answered and index >= _GIVEN_UP:
+                if getattr(problem, "fatal", False) or (not answered and index >= _GIVEN_UP):
                     return np.zeros((0, 0)), [], problem
                 try:
                     rows.append(_ask(victim, [texts[index]]))
@@ -201,6 +201,8 @@ def _label_order(victim: Victim, scores: Probabilities, labels: Sequence[int]) -
             f"{said}; with the labels in the order {names} it would be {best / count:.0%}",
             f"if the classes are swapped, pass --labels {names}",
         )
+    if not sure and _chance_of(count, count, 1.0 / classes) >= _SURE:
+        return Check(name, "ok", f"{said}: too few to tell more")
     if not sure:
         return Check(name, "warning", f"{said}: not above chance", "is this the right model for this data?")
     return Check(name, "ok", f"{said}, above chance")
