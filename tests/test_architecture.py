@@ -19,6 +19,7 @@ ROOMS = [
     "core",
     "victims",
     "data",
+    "training",
     "attacks",
     "defenses",
     "evaluation",

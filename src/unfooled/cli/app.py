@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from unfooled import __version__
+from unfooled.cli import model_commands
 from unfooled.errors import UserError
 
 
@@ -154,6 +155,10 @@ def attack(
         json=json,
     )
     raise typer.Exit(run_attack(options))
+
+
+app.command(epilog=model_commands.TRAIN_EPILOG)(model_commands.train)
+app.command(epilog=model_commands.COMPARE_EPILOG)(model_commands.compare)
 
 
 @app.command()

@@ -1,16 +1,61 @@
-"""Word vectors in text files: one word and its numbers per line, with or without a first line of sizes."""
+"""Word vectors: the packaged ones by name, and text files of one word and its numbers per line."""
 
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from unfooled.errors import ResourceError
+from unfooled.resources import store
+from unfooled.resources.parquet import read_strings
 
 Matrix = npt.NDArray[np.float32]
+
+NAMES = ("glove-6b-50d", "glove-840b", "counter-fitted")
+
+
+def load_word_vectors(name_or_path: str | Path) -> tuple[list[str], Matrix]:
+    """Words, most frequent first where that is known, and a float32 matrix with a row for each.
+
+    One of `NAMES`, or the path of a text file. Packaged matrices are mapped, not copied, into memory.
+    """
+    name = str(name_or_path)
+    if name == "glove-840b":
+        return read_vectors(store.path(name) / "glove.840B.300d_filtered.txt")
+    if name == "glove-6b-50d":
+        folder = store.path(name)
+        words = read_strings(folder / "glove_6B_index.parquet")
+        return _fitting(words, folder / "glove_6B_50d_emb.npy")
+    if name == "counter-fitted":
+        folder = store.path(name)
+        words = json.loads((folder / "words.json").read_text(encoding="utf-8"))
+        return _fitting(words, folder / "vectors.npy")
+    path = Path(name_or_path).expanduser()
+    if not path.is_file():
+        raise ResourceError(
+            f"there are no word vectors called {name!r}, and no such file",
+            f"use one of {', '.join(NAMES)}, or the path of a text file of word vectors",
+        )
+    return read_vectors(path)
+
+
+def _fitting(words: list[str], path: Path) -> tuple[list[str], Matrix]:
+    try:
+        matrix: Matrix = np.load(path, mmap_mode="r")
+    except (OSError, ValueError) as error:
+        raise ResourceError(
+            f"{path} holds no vectors: {error}", "remove its folder and get it again"
+        ) from error
+    if matrix.ndim != 2 or len(matrix) != len(words):
+        raise ResourceError(
+            f"{path} has the shape {matrix.shape}, but there are {len(words)} words",
+            "remove its folder and get it again",
+        )
+    return words, matrix
 
 
 def read_vectors(path: Path) -> tuple[list[str], Matrix]:

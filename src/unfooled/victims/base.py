@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 TextValue: TypeAlias = str | tuple[str, ...]  # one text, or one string per field of a pair
 Probabilities: TypeAlias = NDArray[np.float64]  # [texts, classes], rows sum to 1
 
+# What a victim may be able to do; the last three word by word (see `whitebox.py`).
+CAPABILITIES = ("probabilities", "gradients", "attention", "embeddings")
+
 # Sent once to a victim that has to be looked at before anything is known about it.
 SPECIMEN = "This is a short text."
 

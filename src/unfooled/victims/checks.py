@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unfooled.victims.base import TextValue, Victim
+from unfooled.victims.base import CAPABILITIES, TextValue, Victim
 from unfooled.victims.checked import DECIMALS, validate
+from unfooled.victims.whitebox import WhiteBoxVictim
 
 TOLERANCE = 10.0**-DECIMALS
 
@@ -40,6 +41,35 @@ def check_victim(victim: Victim, texts: Sequence[TextValue]) -> None:
     victim.predict(texts[:1])
     _require(victim.fingerprint() == print_before, "the fingerprint changes with use")
     _check_transport(victim)
+    check_whitebox(victim, texts)
+
+
+def check_whitebox(victim: Victim, texts: Sequence[TextValue]) -> None:
+    """The same for gradients, attention and embeddings, as far as the victim claims them."""
+    inside = [name for name in CAPABILITIES[1:] if name in victim.capabilities]
+    if not inside:
+        return
+    if not isinstance(victim, WhiteBoxVictim):
+        raise AssertionError(f"{', '.join(inside)} claimed, but a method of WhiteBoxVictim is missing")
+    pieces = victim.pieces(texts)
+    for name in inside:
+        together = _inside(victim, name, texts)
+        alone = [_inside(victim, name, [text])[0] for text in texts]
+        for answer, single, counts in zip(together, alone, pieces, strict=True):
+            _require(answer.shape[-2] == len(counts), f"{name} must have a row per word")
+            _require(bool(np.isfinite(answer).all()), f"{name} contain NaN or infinite numbers")
+            _require(not answer[..., counts == 0, :].any(), f"{name} of a word that is not read must be zero")
+            scale = max(1.0, float(np.abs(single).max(initial=0.0)))
+            _same(answer / scale, single / scale, f"{name} depend on the other texts of the batch")
+
+
+def _inside(victim: WhiteBoxVictim, name: str, texts: Sequence[TextValue]) -> list[np.ndarray]:
+    """One array [..., words, numbers] per text."""
+    if name == "gradients":
+        return list(victim.jacobian(texts))
+    if name == "attention":
+        return [answer[:, None] for answer in victim.attention(texts)]
+    return [answer.layers[-1] for answer in victim.embeddings(texts)]
 
 
 def _check_description(victim: Victim) -> None:
@@ -48,8 +78,7 @@ def _check_description(victim: Victim) -> None:
     labels = victim.labels
     _require(isinstance(labels, tuple) and len(labels) >= 2, "labels must be a tuple of at least two names")
     _require(len(set(labels)) == len(labels), "a label occurs twice")
-    known = {"probabilities", "gradients", "attention", "embeddings"}
-    strange = set(victim.capabilities) - known
+    strange = set(victim.capabilities) - set(CAPABILITIES)
     _require(not strange, f"unknown capabilities: {', '.join(sorted(strange))}")
     _require(victim.batch_size >= 1, "batch_size must be at least 1")
 

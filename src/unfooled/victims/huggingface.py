@@ -14,8 +14,10 @@ import numpy as np
 
 from unfooled.batching import Meter, same_length
 from unfooled.errors import MissingExtraError, VictimError
+from unfooled.victims import models
 from unfooled.victims.base import Probabilities, Reloadable, TextValue, digest, digest_files, softmax
 from unfooled.victims.labels import settle_labels
+from unfooled.victims.whitebox_torch import TorchWhiteBox
 
 MAX_TOKENS = 2048  # per forward pass: the fastest on one core, by a little
 FEW_ROWS = 8  # below this, matrix products use other kernels with other last bits
@@ -23,15 +25,15 @@ FEW_ROWS = 8  # below this, matrix products use other kernels with other last bi
 _HASHED = ("*.safetensors", "*.bin", "config.json", "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt")
 
 
-class HuggingFaceVictim(Reloadable):
+class HuggingFaceVictim(TorchWhiteBox, Reloadable):
     """A model and its tokenizer, run without padding: texts of equal length share a forward pass.
 
     The scores of a text do not depend on the texts beside it. `meter` counts what was computed and
-    `truncated` the texts that were longer than the model can read.
+    `truncated` the texts that were longer than the model can read. Gradients, attention and embeddings per
+    word come from `TorchWhiteBox`; `capabilities` names those that this model gives. One thread at a time.
     """
 
     batch_size = 2048
-    capabilities = frozenset({"probabilities"})
 
     def __init__(
         self,
@@ -54,7 +56,18 @@ class HuggingFaceVictim(Reloadable):
         self.meter = Meter()
         self.truncated = 0
         self._fingerprint = ""
+        self._capabilities: frozenset[str] | None = None
         make_steady(model)
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """Tried out when first asked for."""
+        if self._capabilities is None:
+            import transformers
+
+            with _quiet(transformers):
+                self._capabilities = frozenset({"probabilities"}) | self._probe()
+        return self._capabilities
 
     def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
         import torch
@@ -71,7 +84,7 @@ class HuggingFaceVictim(Reloadable):
         logits = np.empty((len(readings), len(self.labels)))
         for group in same_length([len(ids) for ids, _ in readings], self.max_tokens):
             started = time.perf_counter()
-            inputs = {"input_ids": torch.tensor([readings[i][0] for i in group])}
+            inputs = {"input_ids": torch.tensor([readings[i][0] for i in group], dtype=torch.long)}
             if readings[group[0]][1]:
                 inputs["token_type_ids"] = torch.tensor([readings[i][1] for i in group])
             with torch.inference_mode():
@@ -94,8 +107,8 @@ class HuggingFaceVictim(Reloadable):
                 )
         return self._fingerprint
 
-    def _tokenise(self, texts: Sequence[TextValue]) -> tuple[list[list[int]], list[tuple[int, ...]]]:
-        """Token ids and, for models that tell the texts of a pair apart, segment ids."""
+    def _fields(self, texts: Sequence[TextValue]) -> tuple[list[str], list[str] | None]:
+        """First and, for pairs, second field of every text."""
         pairs = [text for text in texts if not isinstance(text, str)]
         if pairs and (len(pairs) != len(texts) or any(len(pair) != 2 for pair in pairs)):
             raise VictimError(
@@ -103,7 +116,11 @@ class HuggingFaceVictim(Reloadable):
                 "give the model one text or two fields per row",
             )
         first: list[Any] = [pair[0] for pair in pairs] or list(texts)
-        second = [pair[1] for pair in pairs] or None
+        return first, [pair[1] for pair in pairs] or None
+
+    def _tokenise(self, texts: Sequence[TextValue]) -> tuple[list[list[int]], list[tuple[int, ...]]]:
+        """Token ids and, for models that tell the texts of a pair apart, segment ids."""
+        first, second = self._fields(texts)
         # Without truncation here, so that one can see which texts are too long.
         encoded = self.tokenizer(first, second, return_attention_mask=False, verbose=False)
         ids: list[list[int]] = encoded["input_ids"]
@@ -155,6 +172,7 @@ def load(
     # Read here, because the library looks only once, when it is imported.
     offline = local or os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
     with _quiet(transformers), _explained(rest, local):
+        models.register()  # the papers' word models, so that their folders are known
         config = transformers.AutoConfig.from_pretrained(where, local_files_only=offline)
         if getattr(config, "num_labels", 2) == 1:
             raise VictimError(

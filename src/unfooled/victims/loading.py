@@ -13,6 +13,7 @@ from unfooled.registry import registry
 from unfooled.victims.base import Reloadable, Victim
 from unfooled.victims.labels import parse_labels
 
+SKLEARN_FILE = "model.skops"  # inside a trained folder
 SKLEARN_SUFFIXES = (".skops", ".joblib", ".pkl", ".pickle")
 
 FORMS = (
@@ -40,6 +41,8 @@ def load_victim(
     names = parse_labels(labels)
     load: Callable[..., Victim] = registry.load("victim", kind)
     settled = _settle_options(kind, load, options)
+    if kind == "sklearn" and Path(rest).name == SKLEARN_FILE and Path(spec).name != SKLEARN_FILE:
+        settled.setdefault("name", Path(rest).resolve().parent.name)  # every trained folder has the same file
     victim = load(rest, labels=names, trust_pickle=trust_pickle, **settled)
     for size in ("batch_size", "concurrency", "max_tokens"):
         if getattr(victim, size, 1) < 1:
@@ -64,7 +67,15 @@ def split_spec(spec: str) -> tuple[str, str]:
     if path.is_dir():
         if (path / "config.json").is_file():
             return "hf", str(path)
-        raise VictimError(f"the folder {spec} holds no model: it has no config.json", FORMS)
+        if (path / SKLEARN_FILE).is_file():
+            return "sklearn", str(path / SKLEARN_FILE)
+        if (path / "training.json").is_file():
+            raise VictimError(
+                f"the training in {spec} was not finished", "go on with unfooled train --resume"
+            )
+        raise VictimError(
+            f"the folder {spec} holds no model: it has no config.json and no {SKLEARN_FILE}", FORMS
+        )
     if path.suffix.lower() in SKLEARN_SUFFIXES:
         return "sklearn", str(path)  # a missing file is named by the loader
     if path.is_file():

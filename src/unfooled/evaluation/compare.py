@@ -1,0 +1,279 @@
+"""Classifiers side by side on the same rows: how right, how large, how fast, how long they were trained."""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unfooled.data.dataset import Dataset
+from unfooled.errors import DataError, MissingExtraError
+from unfooled.evaluation.statistics import wilson
+from unfooled.training.metrics import accuracy, confusion, macro_f1
+from unfooled.training.preparation import Rows, read_rows
+from unfooled.victims.base import TextValue, Victim
+
+RESAMPLES = 2000
+_WARM = 500  # texts that are predicted before the clock starts
+_PANELS = {
+    "accuracy": "accuracy",
+    "macro_f1": "macro F1",
+    "texts_per_second": "texts per second",
+    "parameters": "parameters",
+    "training_seconds": "training, seconds",
+}
+_COEFFICIENTS = ("coef_", "intercept_", "feature_log_prob_", "class_log_prior_", "idf_")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One classifier. None where a figure cannot be known, such as the size of an endpoint."""
+
+    name: str
+    family: str
+    n: int
+    skipped: int
+    accuracy: float
+    accuracy_low: float
+    accuracy_high: float
+    macro_f1: float
+    macro_f1_low: float
+    macro_f1_high: float
+    parameters: int | None
+    megabytes: float | None
+    texts_per_second: float
+    padding: float | None  # share of all tokens computed
+    of_bare_loop: float | None  # texts per second, as a share of a bare forward loop's
+    training_seconds: float | None
+
+
+def compare(
+    victims: Sequence[Victim],
+    data: Dataset,
+    *,
+    label_map: Mapping[str, str] | None = None,
+    bare: bool = False,
+    seed: int = 0,
+    told: Callable[[Measured], None] | None = None,
+) -> list[Measured]:
+    """Measure each on the same rows. `bare` also times a bare forward loop where there is a model to loop."""
+    names = _distinct([victim.name for victim in victims])
+    measured = []
+    for name, victim in zip(names, victims, strict=True):
+        rows, skipped = read_rows(data.aligned(victim.labels, label_map))
+        if not len(rows):
+            raise DataError(f"{data.name}: no row can be used", "check the text and label columns")
+        one = measure(victim, rows, name=name, skipped=skipped, bare=bare, seed=seed)
+        measured.append(one)
+        if told:
+            told(one)
+    return measured
+
+
+def measure(
+    victim: Victim, rows: Rows, *, name: str = "", skipped: int = 0, bare: bool = False, seed: int = 0
+) -> Measured:
+    order = sorted(range(len(rows)), key=lambda i: _length(rows.texts[i]))
+    texts = [rows.texts[i] for i in order]
+    # Libraries prepare themselves for each new shape of a batch: that is not counted, for nobody.
+    _predict(victim, texts[:: max(1, len(texts) // _WARM)])
+    before = _meter(victim)
+    began = time.perf_counter()
+    predicted = _predict(victim, texts)
+    seconds = time.perf_counter() - began
+    after = _meter(victim)
+    table = confusion(rows.labels[order], predicted, len(victim.labels))
+    hits = int(np.trace(table))
+    low, high = wilson(hits, len(rows))
+    f1_low, f1_high = f1_interval(table, seed)
+    tokens, padding = after[0] - before[0], after[1] - before[1]
+    rate = len(rows) / max(seconds, 1e-9)
+    record = training_record(victim)
+    return Measured(
+        name=name or victim.name,
+        family=str(record.get("family", "")),
+        n=len(rows),
+        skipped=skipped,
+        accuracy=float(accuracy(table)),
+        accuracy_low=low,
+        accuracy_high=high,
+        macro_f1=float(macro_f1(table)),
+        macro_f1_low=f1_low,
+        macro_f1_high=f1_high,
+        parameters=parameters(victim),
+        megabytes=megabytes(victim),
+        texts_per_second=rate,
+        padding=padding / max(1, tokens + padding) if tokens else None,
+        of_bare_loop=of_bare_loop(victim, texts) if bare and hasattr(victim, "model") else None,
+        training_seconds=float(record["seconds"]) if "seconds" in record else None,
+    )
+
+
+def f1_interval(table: NDArray[np.int64], seed: int = 0, confidence: float = 0.95) -> tuple[float, float]:
+    """Percentile bootstrap over the rows: drawing rows again is drawing cells of the confusion table."""
+    total = int(table.sum())
+    drawn = np.random.default_rng(seed).multinomial(total, table.ravel() / total, size=RESAMPLES)
+    tail = 50 * (1 - confidence)
+    low, high = np.percentile(macro_f1(drawn.reshape(-1, *table.shape)), [tail, 100 - tail])
+    return float(low), float(high)
+
+
+def parameters(victim: Victim) -> int | None:
+    """Numbers that were learned."""
+    if (model := getattr(victim, "model", None)) is not None and hasattr(model, "parameters"):
+        return sum(int(weights.numel()) for weights in model.parameters())
+    steps = getattr(getattr(victim, "pipeline", None), "steps", None)
+    if steps is None:
+        return None
+    found = [getattr(part, name, None) for _, part in steps for name in _COEFFICIENTS]
+    return sum(int(np.size(one)) for one in found if one is not None) or None
+
+
+def megabytes(victim: Victim) -> float | None:
+    """Of the files that are needed to load it."""
+    if (path := getattr(victim, "path", None)) is not None:
+        return float(Path(path).stat().st_size / 1e6)
+    if (folder := getattr(victim, "folder", None)) is None:
+        return None
+    files = [path for path in Path(folder).iterdir() if path.is_file() and path.name != "training.json"]
+    return sum(path.stat().st_size for path in files) / 1e6
+
+
+def training_record(victim: Victim) -> dict[str, Any]:
+    """`training.json` beside the model, where there is one."""
+    path, folder = getattr(victim, "path", None), getattr(victim, "folder", None)
+    where = folder or (Path(path).parent if path else None)
+    if where is None or not (Path(where) / "training.json").is_file():
+        return {}
+    try:
+        content = json.loads((Path(where) / "training.json").read_text(encoding="utf-8"))
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) and content.get("status") == "finished" else {}
+
+
+def of_bare_loop(victim: Any, texts: Sequence[TextValue], times: int = 3) -> float:
+    """Our speed as a share of a bare loop's: both in turn, the best of a few times, against noise."""
+    ours = theirs = 0.0
+    for _ in range(times):
+        began = time.perf_counter()
+        _predict(victim, texts)
+        ours = max(ours, len(texts) / (time.perf_counter() - began))
+        theirs = max(theirs, bare_rate(victim, texts))
+    return ours / theirs
+
+
+def bare_rate(victim: Any, texts: Sequence[TextValue], size: int = 32) -> float:
+    """Texts per second of the shortest honest loop: tokens, batches of like length, padding, forward."""
+    import torch
+
+    began = time.perf_counter()
+    pairs = not isinstance(texts[0], str)
+    encoded = victim.tokenizer(
+        [text[0] for text in texts] if pairs else list(texts),
+        [text[1] for text in texts] if pairs else None,
+        truncation=True,
+        max_length=victim.max_length,
+        return_attention_mask=False,
+    )
+    ids = encoded["input_ids"]
+    order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
+    with torch.inference_mode():
+        for start in range(0, len(order), size):
+            members = order[start : start + size]
+            batch = victim.tokenizer.pad(
+                {name: [encoded[name][i] for i in members] for name in encoded}, return_tensors="pt"
+            )
+            victim.model(**batch)
+    return len(texts) / (time.perf_counter() - began)
+
+
+def write_csv(measured: Sequence[Measured], path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Measured)])
+        writer.writeheader()
+        for one in measured:
+            writer.writerow(asdict(one))
+
+
+def plot(measured: Sequence[Measured], title: str, paths: Sequence[Path]) -> None:
+    """One panel per figure, one bar per classifier, intervals where there are any."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("the plot", "plots") from None
+    figure = Figure(figsize=(15, 1.4 + 0.42 * len(measured)), layout="constrained")
+    axes = figure.subplots(1, len(_PANELS), sharey=True)
+    figure.suptitle(title)
+    places = np.arange(len(measured))
+    for axis, (name, heading) in zip(axes, _PANELS.items(), strict=True):
+        values = [getattr(one, name) for one in measured]
+        if name in ("accuracy", "macro_f1"):
+            low = [getattr(one, name) - getattr(one, f"{name}_low") for one in measured]
+            high = [getattr(one, f"{name}_high") - getattr(one, name) for one in measured]
+            errors = np.maximum([low, high], 0)
+            bars = axis.barh(places, values, xerr=errors, color="#9dbcd4", height=0.65, capsize=3)
+            axis.bar_label(bars, [f"{value:.1%}" for value in values], fontsize=8, label_type="center")
+            axis.set_xlim(0, 1)
+        else:
+            # Points, not bars: a logarithmic axis has no zero that a bar could begin at.
+            _points(axis, values)
+        axis.set_title(heading, fontsize=10)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_yticks(places, [one.name for one in measured])
+    axes[0].invert_yaxis()
+    for path in paths:
+        figure.savefig(path, dpi=120)
+
+
+def _predict(victim: Victim, texts: Sequence[TextValue]) -> NDArray[np.intp]:
+    step = max(1, victim.batch_size)
+    parts = [victim.predict(texts[at : at + step]).argmax(axis=1) for at in range(0, len(texts), step)]
+    return np.concatenate(parts)
+
+
+def _meter(victim: Victim) -> tuple[int, int]:
+    meter = getattr(victim, "meter", None)
+    return (meter.tokens, meter.padding) if meter is not None else (0, 0)
+
+
+def _length(text: TextValue) -> int:
+    return len(text) if isinstance(text, str) else sum(map(len, text))
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Two models of one name are numbered."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found
+
+
+def _points(axis: Any, values: Sequence[float | None]) -> None:
+    known = [(value, at) for at, value in enumerate(values) if value]
+    if not known:
+        axis.set_xticks([])
+        return
+    axis.set_xscale("log")
+    low, high = min(value for value, _ in known), max(value for value, _ in known)
+    axis.set_xlim(10 ** np.floor(np.log10(low)), 30 * 10 ** np.floor(np.log10(high)))
+    axis.plot(*zip(*known, strict=True), "o", color="#33658a")
+    for value, at in known:
+        axis.annotate(_short(value), (value, at), xytext=(6, -3), textcoords="offset points", fontsize=8)
+    axis.grid(axis="x", alpha=0.3)
+
+
+def _short(value: float) -> str:
+    for size, unit in ((1e6, " M"), (1e3, " k")):
+        if value >= size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.3g}"

@@ -1,0 +1,213 @@
+"""Search for good options: Optuna draws them, every trial is an ordinary training, the best model stays."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from unfooled.data.dataset import Dataset
+from unfooled.errors import MissingExtraError, UserError
+from unfooled.training import record
+from unfooled.training.families import Choice, Family, Range, Value, find_family, settle
+from unfooled.training.preparation import DEFAULT_SHARE, Prepared, prepare
+from unfooled.training.trainer import Trained, plan_of, resolve, train_prepared
+from unfooled.training.watching import TrainObserver
+
+Sampler = Literal["tpe", "random"]
+SAMPLERS = ("tpe", "random")
+BEST = "best"
+
+
+def sweep(
+    family: str,
+    data: Dataset,
+    out: str | Path,
+    *,
+    trials: int,
+    minutes: float | None = None,
+    sampler: Sampler = "tpe",
+    valid: Dataset | float = DEFAULT_SHARE,
+    options: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    restart: bool = False,
+    observer: TrainObserver | None = None,
+) -> Trained:
+    """Train up to `trials` times within the family's ranges and keep the model that validates best.
+
+    Given `options` are fixed and not searched. No trial begins after `minutes`. Each draw follows from the
+    seed, its number and the trials before it, so a sweep that was stopped goes on as if it had not been.
+    """
+    watcher = observer or TrainObserver()
+    chosen = find_family(family)
+    if sampler not in SAMPLERS:
+        raise UserError(f"there is no sampler {sampler!r}", f"choose from {', '.join(SAMPLERS)}")
+    fixed = {name: value for name, value in (options or {}).items() if value is not None}
+    base = resolve(chosen, settle(chosen, fixed), watcher)
+    ranges = {name: drawn for name, drawn in chosen.ranges.items() if name not in fixed}
+    if not ranges:
+        raise UserError(f"every range of {family} is fixed by an option", "leave one of them out")
+    prepared = prepare(data, valid, seed=int(base["seed"]))
+    if not len(prepared.valid):
+        raise UserError(
+            "a sweep needs validation rows to compare its trials", "give --valid a share or a file"
+        )
+    folder = Path(out).expanduser().resolve()
+    plan = plan_of(chosen, base, data.name, prepared) | {
+        "sweep": {"sampler": sampler, "ranges": {name: str(drawn) for name, drawn in ranges.items()}}
+    }
+    study_of = _opener()
+    held = record.claim(folder, plan, resume=resume, restart=restart)
+    search = _Search(chosen, base, ranges, prepared, folder, data.name, watcher)
+    return search.run(study_of(folder / record.STUDY), held, trials=trials, minutes=minutes, sampler=sampler)
+
+
+class _Search:
+    def __init__(
+        self,
+        family: Family,
+        base: dict[str, Value],
+        ranges: Mapping[str, Range | Choice],
+        data: Prepared,
+        out: Path,
+        name: str,
+        observer: TrainObserver,
+    ) -> None:
+        self.family = family
+        self.base = base
+        self.ranges = ranges
+        self.data = data
+        self.out = out
+        self.name = name
+        self.observer = observer
+
+    def run(
+        self, study: Any, held: dict[str, Any], *, trials: int, minutes: float | None, sampler: Sampler
+    ) -> Trained:
+        import optuna
+
+        state = optuna.trial.TrialState
+        began = time.monotonic()
+        _close_abandoned(study, state)
+        # A trial that was cut off is no trial: its number is drawn again, from what came before it.
+        done = [one for one in study.trials if one.state == state.COMPLETE or "broken" in one.user_attrs]
+        for number in range(len(done), trials):
+            if minutes is not None and number and time.monotonic() - began > minutes * 60:
+                self.observer.note(f"time is up after {number} of {trials} trials")
+                break
+            seed = int(self.base["seed"]) * 100_003 + number
+            study.sampler = (
+                optuna.samplers.TPESampler(seed=seed, n_startup_trials=5)
+                if sampler == "tpe"
+                else optuna.samplers.RandomSampler(seed=seed)
+            )
+            self._try(study, number, trials)
+        return self._finish(study, state, held)
+
+    def _try(self, study: Any, number: int, total: int) -> None:
+        trial = study.ask()
+        options = self.base | {name: _draw(trial, name, drawn) for name, drawn in self.ranges.items()}
+        self.observer.trial(number + 1, total, {name: options[name] for name in self.ranges})
+        folder = self.out / record.TRIALS / f"{number + 1:04d}"
+        record.clear(folder)
+        held = record.claim(
+            folder, plan_of(self.family, options, self.name, self.data), resume=False, restart=False
+        )
+        try:
+            trained = train_prepared(self.family, options, self.data, folder, held, self.observer)
+        except UserError as error:
+            # Options that do not fit together cost one trial, not the sweep.
+            trial.set_user_attr("broken", error.cause)
+            study.tell(trial, state=_failed())
+            self.observer.note(f"trial {number + 1} failed: {error.cause}")
+            self.observer.tried(number + 1, None)
+            return
+        accuracy = float(trained.metrics["valid"]["accuracy"])
+        trial.set_user_attr("options", dict(options))
+        trial.set_user_attr("metrics", dict(trained.metrics))
+        trial.set_user_attr("seconds", trained.seconds)
+        best = self.out / record.TRIALS / BEST
+        earlier = record.read_record(best)
+        if earlier is None or accuracy > earlier["metrics"]["valid"]["accuracy"]:
+            shutil.rmtree(best, ignore_errors=True)
+            folder.rename(best)
+        else:
+            shutil.rmtree(folder)
+        study.tell(trial, accuracy)
+        self.observer.tried(number + 1, accuracy)
+
+    def _finish(self, study: Any, state: Any, held: dict[str, Any]) -> Trained:
+        complete = [one for one in study.trials if one.state == state.COMPLETE]
+        if not complete:
+            raise UserError(
+                "no trial of the sweep could be trained", "see the notes above; --restart begins again"
+            )
+        best = self.out / record.TRIALS / BEST
+        found = record.read_record(best)
+        if found is not None:
+            for path in sorted(best.iterdir(), key=lambda one: one.name in ("config.json", "model.skops")):
+                if path.name == record.LOGS:
+                    shutil.rmtree(self.out / record.LOGS, ignore_errors=True)
+                    shutil.copytree(path, self.out / record.LOGS)
+                elif path.name != record.FILE:
+                    shutil.copy2(path, self.out / path.name)
+        assert found is not None, "a complete trial has left its model"
+        seconds = round(sum(one.user_attrs["seconds"] for one in complete), 3)
+        rows = [
+            {
+                "options": one.params,
+                "valid": one.user_attrs["metrics"]["valid"],
+                "seconds": one.user_attrs["seconds"],
+            }
+            for one in complete
+        ]
+        facts = {
+            "status": "finished",
+            "chosen": found["options"],
+            "metrics": found["metrics"],
+            "seconds": found["seconds"],
+            "sweep_seconds": seconds,
+            "trials": rows,
+            "machine": record.machine(),
+            "versions": record.versions(),
+        }
+        record.write_record(self.out, held | facts)
+        return Trained(self.out, self.family.name, found["metrics"], found["seconds"])
+
+
+def _draw(trial: Any, name: str, drawn: Range | Choice) -> Value:
+    if isinstance(drawn, Choice):
+        value: Value = trial.suggest_categorical(name, list(drawn.values))
+        return value
+    if isinstance(drawn.low, int) and isinstance(drawn.high, int):
+        return int(trial.suggest_int(name, drawn.low, drawn.high, log=drawn.log))
+    # Four digits are plenty, and the record stays readable.
+    return float(f"{trial.suggest_float(name, drawn.low, drawn.high, log=drawn.log):.4g}")
+
+
+def _opener() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise MissingExtraError("a sweep", "train") from None
+
+    def open_study(path: Path) -> Any:
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        return optuna.create_study(
+            storage=f"sqlite:///{path}", study_name="sweep", direction="maximize", load_if_exists=True
+        )
+
+    return open_study
+
+
+def _failed() -> Any:
+    import optuna
+
+    return optuna.trial.TrialState.FAIL
+
+
+def _close_abandoned(study: Any, state: Any) -> None:
+    for trial in study.get_trials(states=(state.RUNNING,)):
+        study.tell(trial.number, state=state.FAIL)

@@ -1,0 +1,269 @@
+"""Neural families, trained with the `Trainer` of transformers and saved with safetensors."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from unfooled.errors import DataError, MissingExtraError, UserError
+from unfooled.training import record
+from unfooled.training.batches import features_of, loader_of, pad
+from unfooled.training.families import Family, Value
+from unfooled.training.metrics import scores
+from unfooled.training.networks import make_model
+from unfooled.training.preparation import Prepared
+from unfooled.training.quiet import quiet
+from unfooled.training.watching import TrainObserver
+
+MEMORY = 6e9  # bytes that the activations of one backward pass may take, by estimate
+
+
+def fit(
+    family: Family,
+    options: Mapping[str, Value],
+    data: Prepared,
+    out: Path,
+    observer: TrainObserver,
+    remember: Callable[[], None],
+) -> dict[str, Any]:
+    """Train, keep the best epoch, write the model to `out`; returns the metrics.
+
+    A checkpoint is written after each epoch, and training goes on from the last whole one. The order of the
+    batches follows from the seed and the epoch alone, and the checkpoint holds the state of the random
+    numbers, so a training that was stopped ends with the same weights on the same machine.
+    """
+    import transformers
+
+    if data.fields > 2:
+        raise DataError(
+            f"{family.name} reads one text or a pair, but the data has {data.fields} text columns",
+            "choose one or two with --text-column",
+        )
+    with quiet(transformers):
+        transformers.set_seed(int(options["seed"]))
+        model, tokenizer = make_model(family, options, data, observer)
+        checkpoint = last_checkpoint(out / record.CHECKPOINTS)
+        if checkpoint and (state := _stopped(transformers, checkpoint, options)):
+            # Only the saving was left to do; one more step would make another model of it.
+            best = state.best_model_checkpoint or checkpoint
+            _save(type(model).from_pretrained(best), tokenizer, out)
+            return _metrics(state)
+        trainer = _trainer(transformers, family, options, data, out, model, tokenizer, observer, remember)
+        try:
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        except (RuntimeError, MemoryError) as error:
+            if not isinstance(error, MemoryError) and "alloc" not in str(error).lower():
+                raise
+            raise UserError(
+                f"not enough memory for {options['batch']} texts of {tokenizer.model_max_length} tokens",
+                "lower --batch or --max-length",
+            ) from error
+        metrics = _metrics(trainer.state)
+        _save(trainer.model, tokenizer, out)
+    return metrics
+
+
+def require(name: str) -> None:
+    """Load the libraries, so that their loading is no part of the training time."""
+    try:
+        import accelerate  # type: ignore[import-untyped]  # noqa: F401
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+        from transformers import Trainer  # noqa: F401
+    except ImportError:
+        raise MissingExtraError(f"training {name}", "train") from None
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The newest checkpoint that was written to its end: the state file comes last."""
+    whole = []
+    for path in folder.glob("checkpoint-*"):
+        try:
+            json.loads((path / "trainer_state.json").read_text(encoding="utf-8"))
+            whole.append((int(path.name.rpartition("-")[2]), path))
+        except (OSError, ValueError):
+            continue
+    return max(whole)[1] if whole else None
+
+
+def micro_batch(batch: int, longest: int, config: Any) -> tuple[int, int]:
+    """Texts per backward pass and passes per optimiser step, so that activations fit into memory."""
+    layers = getattr(config, "num_hidden_layers", None) or getattr(config, "layers", None) or 1
+    width = max(getattr(config, "hidden_size", None) or 0, getattr(config, "embedding_size", None) or 0, 64)
+    # About forty numbers per unit are kept for the way back; attention adds a square for each head.
+    heads = getattr(config, "num_attention_heads", None) or 0
+    per_text = 4.0 * layers * longest * (40 * width + 4 * heads * longest)
+    most = max(1, min(batch, int(MEMORY // per_text)))
+    passes = math.ceil(batch / most)
+    return math.ceil(batch / passes), passes
+
+
+def _trainer(
+    transformers: Any,
+    family: Family,
+    options: Mapping[str, Value],
+    data: Prepared,
+    out: Path,
+    model: Any,
+    tokenizer: Any,
+    observer: TrainObserver,
+    remember: Callable[[], None],
+) -> Any:
+    train = features_of(tokenizer, data.train)
+    valid = features_of(tokenizer, data.valid)
+    # Sorted once: validation then pads next to nothing.
+    valid.sort(key=lambda row: len(row["input_ids"]))
+    size, passes = micro_batch(
+        int(options["batch"]), max(len(row["input_ids"]) for row in train), model.config
+    )
+    epochs, classes = int(options["epochs"]), len(data.labels)
+    steps = math.ceil(math.ceil(len(train) / size) / passes)
+    judged = bool(valid)
+    arguments = transformers.TrainingArguments(
+        output_dir=str(out / record.CHECKPOINTS),
+        num_train_epochs=epochs,
+        per_device_train_batch_size=size,
+        per_device_eval_batch_size=max(size, 32),
+        gradient_accumulation_steps=passes,
+        learning_rate=float(options["lr"]),
+        weight_decay=float(options["decay"]),
+        warmup_steps=int(float(options["warmup"]) * steps * epochs),
+        lr_scheduler_type="linear" if family.kind == "bert" else "constant_with_warmup",
+        eval_strategy="epoch" if judged else "no",
+        save_strategy="epoch",
+        save_total_limit=2 if judged else 1,
+        load_best_model_at_end=judged,
+        metric_for_best_model="accuracy" if judged else None,
+        greater_is_better=True if judged else None,
+        logging_steps=max(1, steps // 20),
+        seed=int(options["seed"]),
+        report_to="none",
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+        remove_unused_columns=False,
+        label_names=["labels"],
+    )
+    padding = tokenizer.pad_token_id or 0
+
+    def collate(rows: list[dict[str, Any]]) -> dict[str, Any]:
+        return pad(rows, padding)
+
+    class LengthTrainer(transformers.Trainer):  # type: ignore[misc]
+        def get_train_dataloader(self) -> Any:
+            return loader_of(train, size, int(options["seed"]), collate)
+
+    trainer = LengthTrainer(
+        model=model,
+        args=arguments,
+        train_dataset=train,
+        eval_dataset=valid or None,
+        data_collator=collate,
+        compute_metrics=lambda answer: scores(answer.label_ids, answer.predictions.argmax(axis=-1), classes),
+        preprocess_logits_for_metrics=lambda logits, _: logits[0] if isinstance(logits, tuple) else logits,
+        callbacks=[_callback(transformers, out, int(options.get("patience", epochs)), observer, remember)],
+    )
+    trainer.remove_callback(transformers.trainer_callback.PrinterCallback)
+    # Our models take any keyword but scale no loss: the Trainer has to divide by the passes itself.
+    trainer.model_accepts_loss_kwargs = False
+    return trainer
+
+
+def _callback(
+    transformers: Any, out: Path, patience: int, observer: TrainObserver, remember: Callable[[], None]
+) -> Any:
+    class Watch(transformers.TrainerCallback):  # type: ignore[misc]
+        """Tells the observer, writes for TensorBoard, and stops early."""
+
+        writer: Any = None
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            observer.started(state.max_steps, state.global_step)
+            self.writer = _writer(out / record.LOGS, state.global_step, observer)
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            observer.step(state.global_step, None)
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            if "loss" in (logs or {}):
+                observer.step(state.global_step, float(logs["loss"]))
+            if self.writer is not None:
+                for name, value in (logs or {}).items():
+                    if isinstance(value, int | float):
+                        kind = "valid" if name.startswith("eval_") else "train"
+                        self.writer.add_scalar(
+                            f"{kind}/{name.removeprefix('eval_')}", value, state.global_step
+                        )
+
+        def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any) -> None:
+            if _without_gain(state) >= patience:
+                control.should_training_stop = True
+            shown = {name: float(metrics[f"eval_{name}"]) for name in ("accuracy", "macro_f1", "loss")}
+            observer.evaluated(round(state.epoch or 0), shown)
+
+        def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            remember()
+
+        def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if self.writer is not None:
+                self.writer.close()
+
+    return Watch()
+
+
+def _writer(folder: Path, step: int, observer: TrainObserver) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        observer.note("no logs for TensorBoard are written; for these: pip install 'unfooled[train]'")
+        return None
+    # Steps behind the checkpoint are computed again; what was logged of them is hidden.
+    return SummaryWriter(log_dir=str(folder), purge_step=step + 1 if step else None)
+
+
+def _without_gain(state: Any) -> int:
+    """Epochs since the best; from the history, which checkpoints keep, so that going on counts the same."""
+    seen = [entry["eval_accuracy"] for entry in state.log_history if "eval_accuracy" in entry]
+    return len(seen) - 1 - seen.index(max(seen)) if seen else 0
+
+
+def _stopped(transformers: Any, checkpoint: Path, options: Mapping[str, Value]) -> Any:
+    """The state in a checkpoint that was the last one, or None."""
+    state = transformers.TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
+    patience = int(options.get("patience", options["epochs"]))
+    over = state.global_step >= state.max_steps or _without_gain(state) >= patience
+    return state if over else None
+
+
+def _metrics(state: Any) -> dict[str, Any]:
+    history = [
+        {
+            "epoch": round(entry["epoch"]),
+            **{name: entry[f"eval_{name}"] for name in ("accuracy", "macro_f1", "loss")},
+        }
+        for entry in state.log_history
+        if "eval_accuracy" in entry
+    ]
+    found: dict[str, Any] = {"epochs": math.ceil(state.epoch or 0), "steps": state.global_step}
+    if history:
+        best = max(history, key=lambda entry: entry["accuracy"])  # the first of equals, as the Trainer keeps
+        found["best_epoch"] = best["epoch"]
+        found["valid"] = {name: best[name] for name in ("accuracy", "macro_f1", "loss")}
+        found["history"] = history
+    return found
+
+
+def _save(model: Any, tokenizer: Any, out: Path) -> None:
+    import torch
+
+    if not all(bool(torch.isfinite(weights).all()) for weights in model.parameters()):
+        raise UserError("the training diverged: some weights are no numbers any more", "lower --lr")
+    final = out / record.CHECKPOINTS / "final"
+    shutil.rmtree(final, ignore_errors=True)
+    model.save_pretrained(final)
+    tokenizer.save_pretrained(final)
+    record.move_in(final, out)
+    shutil.rmtree(out / record.CHECKPOINTS)

@@ -1,0 +1,25 @@
+"""What one may see of a training while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class TrainObserver:
+    """Override what you need; the base watches in silence."""
+
+    def note(self, message: str) -> None:
+        """Something worth a line."""
+
+    def started(self, total: int, done: int) -> None:
+        """Optimiser steps in all, and those of an earlier run that is gone on with."""
+
+    def step(self, done: int, loss: float | None) -> None: ...
+
+    def evaluated(self, epoch: int, metrics: Mapping[str, float]) -> None: ...
+
+    def trial(self, number: int, total: int, options: Mapping[str, object]) -> None:
+        """A sweep begins its next trial, counted from 1."""
+
+    def tried(self, number: int, accuracy: float | None) -> None:
+        """The trial is over; None where it failed."""

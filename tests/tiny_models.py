@@ -1,0 +1,137 @@
+"""Small tokenizers and classifiers of several families, made from nothing, as victims."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from unfooled.victims.huggingface import HuggingFaceVictim
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+PIECES = ["the", "a", "film", "movie", "is", "was", "good", "great", "bad", "dull", "and", "not", "very"]
+PIECES += ["fun", "plot", "don", "t", "cafe", ".", ",", "!", "'", "-", "##s", "##ly", "##ness", "##er"]
+POSITIONS = 24
+
+
+def wordpiece() -> Any:
+    """As BERT: lower case, no accents, no control characters, pieces marked with ##."""
+    transformers: Any = import_module("transformers")
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    vocabulary = {word: index for index, word in enumerate(SPECIAL + PIECES)}
+    backend = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=True)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        model_max_length=10**30,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )
+
+
+def bytelevel(*, trim: bool = True) -> Any:
+    """As RoBERTa: bytes, merged a little; a space belongs to the token behind it."""
+    transformers: Any = import_module("transformers")
+    from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors, trainers
+
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=320,
+        special_tokens=["<s>", "<pad>", "</s>", "<unk>"],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    backend.train_from_iterator(["the film is good and the movie was not good"] * 3, trainer)
+    backend.post_processor = processors.RobertaProcessing(
+        ("</s>", 2), ("<s>", 0), trim_offsets=trim, add_prefix_space=False
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        bos_token="<s>",
+        eos_token="</s>",
+        cls_token="<s>",
+        sep_token="</s>",
+        unk_token="<unk>",
+        pad_token="<pad>",
+        mask_token=AddedToken("<mask>", lstrip=True),
+        model_max_length=10**30,
+        model_input_names=["input_ids", "attention_mask"],
+    )
+
+
+def words() -> Any:
+    """Whole words in lower case, nothing around them; what is no letter is dropped."""
+    transformers: Any = import_module("transformers")
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    vocabulary = {word: index for index, word in enumerate(["[PAD]", "[UNK]", "[SEP]", *PIECES])}
+    backend = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    backend.normalizer = normalizers.Sequence(
+        [normalizers.NFKC(), normalizers.Lowercase(), normalizers.Replace(Regex(r"[^\w\s]"), " ")]
+    )
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    backend.post_processor = processors.TemplateProcessing(
+        single="$A", pair="$A [SEP] $B", special_tokens=[("[SEP]", 2)]
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        sep_token="[SEP]",
+        model_max_length=POSITIONS,
+        model_input_names=["input_ids", "attention_mask"],
+    )
+
+
+def tiny(kind: str, *, classes: int = 3, seed: int = 7, **options: Any) -> HuggingFaceVictim:
+    """A random classifier; its weights are large enough for texts to differ."""
+    import torch
+
+    transformers: Any = import_module("transformers")
+
+    tokenizer = bytelevel() if kind == "roberta" else words() if kind in WORD_KINDS else wordpiece()
+    size: dict[str, Any] = {"vocab_size": len(tokenizer), "num_labels": classes}
+    size["pad_token_id"] = tokenizer.pad_token_id
+    wide = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    config: Any
+    if kind == "bert":
+        config = transformers.BertConfig(**size, **wide, max_position_embeddings=POSITIONS)
+    elif kind == "roberta":
+        config = transformers.RobertaConfig(
+            **size, **wide, max_position_embeddings=POSITIONS + 2, type_vocab_size=1
+        )
+    elif kind == "distilbert":
+        tokenizer.model_input_names = ["input_ids", "attention_mask"]
+        config = transformers.DistilBertConfig(
+            **size, dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=POSITIONS
+        )
+    elif kind == "gpt2":
+        config = transformers.GPT2Config(
+            **size, n_embd=16, n_layer=2, n_head=2, n_positions=POSITIONS, bos_token_id=2, eos_token_id=3
+        )
+    else:
+        from unfooled.victims.models.configuration import WordModelConfig
+        from unfooled.victims.models.modeling import register
+
+        register()
+        config = WordModelConfig(kind=kind, embedding_size=12, hidden_size=16, **size)
+    torch.manual_seed(seed)
+    model = transformers.AutoModelForSequenceClassification.from_config(config).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(5.0 if kind not in WORD_KINDS else 1.5)
+    return HuggingFaceVictim(model, tokenizer, name=f"tiny-{kind}", **options)
+
+
+WORD_KINDS = ("lstm", "bilstm-attention", "word-cnn")
+TRANSFORMERS = ("bert", "roberta", "distilbert", "gpt2")
