@@ -425,7 +425,7 @@ def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
 
 
 def test_memory_is_bounded_for_long_texts(tmp_path: Path) -> None:
-    rows = [(" ".join(f"{text} {i}" for i in range(100)), label) for text, label in sentences(12)]
+    rows = [(" ".join(f"{text} {i}" for i in range(100)), label) for text, label in sentences(5)]
     data = write_csv(tmp_path / "long.csv", rows)  # about 1,000 words each
     code = (
         "import resource, sys; from unfooled.evaluation.run import attack; "

@@ -104,7 +104,7 @@ def test_the_numbers_are_those_of_the_library(tmp_path: Path, kind: str) -> None
     folder = save(tmp_path / kind, kind, **changes)
     victim = load_victim(f"hf:{folder}")
     assert victim.labels == ("LABEL_0", "LABEL_1")
-    assert victim.capabilities == {"probabilities"}
+    assert victim.capabilities == {"probabilities", "gradients", "attention", "embeddings"}
     texts = [text for text in TEXTS if kind != "gpt2" or text]
     expected = np.stack([by_hand(folder, text) for text in texts])
     assert np.abs(victim.predict(texts) - expected).max() < 1e-6

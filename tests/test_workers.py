@@ -11,16 +11,13 @@ import pytest
 
 import unfooled
 from reviews import sentences, write_csv
-from unfooled.core.recipe import load_recipe
 from unfooled.data.dataset import Dataset
 from unfooled.errors import VictimError
 from unfooled.evaluation.run import attack
-from unfooled.evaluation.session import Settings
 from unfooled.evaluation.store import RunFile
-from unfooled.evaluation.workers import attack_in_workers
+from unfooled.evaluation.workers import _Pool, _Worker
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim
-from unfooled.victims.loading import load_victim
 
 MODULE = """
 import os
@@ -69,24 +66,32 @@ def test_two_workers_give_the_results_of_one(tmp_path: Path) -> None:
         assert one.counters()["victim"]["asked"] == two.counters()["victim"]["asked"]
 
 
-def test_every_worker_gets_its_share_of_a_small_job() -> None:
-    counted: list[dict[str, Any]] = []
-    data = Dataset.from_pairs(sentences(60), labels=("negative", "positive"))
-    results = list(
-        attack_in_workers(
-            load_victim("fake"),
-            load_recipe("deepwordbug"),
-            Settings(),
-            data,
-            workers=2,
-            remaining=60,
-            on_counters=counted.append,
-        )
-    )
-    assert sorted(result.key for result in results) == list(range(60))
-    computed = [one["victim"]["computed"] for one in counted]
-    assert len(computed) == 2
-    assert min(computed) > 0.3 * max(computed)
+class Sent:
+    """Stands for a worker: keeps what it is sent."""
+
+    def __init__(self) -> None:
+        self.examples: list[Any] = []
+        self.closed = False
+
+    def send(self, examples: list[Any]) -> None:
+        self.examples += examples
+        self.closed = not examples
+
+
+def test_no_worker_is_given_more_than_its_fair_share() -> None:
+    data = Dataset.from_pairs(sentences(61), labels=("negative", "positive"))
+    pool = _Pool((), iter(data), size=2, remaining=61, on_counters=lambda counted: None)
+    first, second = (_Worker(process=None, pipe=Sent()) for _ in range(2))  # type: ignore[arg-type]
+    pool._workers = [first, second]
+    for worker in (first, first, second, first, second):
+        worker.wants = 256
+        pool._feed(worker)
+    assert isinstance(first.pipe, Sent)
+    assert isinstance(second.pipe, Sent)
+    # The first is left waiting for more until the second has its half; then nothing is left for either.
+    assert (len(first.pipe.examples), len(second.pipe.examples)) == (31, 30)
+    assert first.pipe.closed
+    assert second.pipe.closed
 
 
 def test_a_text_that_kills_its_worker_is_found_and_harms_nobody_else(tmp_path: Path, module: str) -> None:
