@@ -24,7 +24,8 @@ from unfooled.errors import VictimError
 from unfooled.victims.checked import AsyncVictimOracle, oracle_for
 from unfooled.victims.checks import check_victim
 from unfooled.victims.fake import FakeVictim
-from unfooled.victims.http import HttpVictim, UnreachableError
+from unfooled.victims.http import HttpVictim
+from unfooled.victims.http_line import UnreachableError
 from unfooled.victims.loading import load_victim
 
 TEXTS = ["a great film", "a dull film", "a film", "", "naïve 🙂", "great great", "bad"]
@@ -50,7 +51,11 @@ class Server:
 
             def do_POST(self) -> None:
                 content = self.rfile.read(int(self.headers["content-length"]))
-                status, body, headers = outer.reply(json.loads(content), dict(self.headers))
+                try:
+                    status, body, headers = outer.reply(json.loads(content), dict(self.headers))
+                except ConnectionAbortedError:  # hang up without a word
+                    self.close_connection = True
+                    return
                 data = body if isinstance(body, bytes) else json.dumps(body).encode()
                 try:
                     self.send_response(status)
@@ -283,13 +288,68 @@ def test_garbage_is_named(server: Server, connect: Connect, body: Any, message: 
 
 def test_a_slow_server_times_out(server: Server, connect: Connect) -> None:
     server.pause = 0.3
-    with pytest.raises(VictimError, match="failed 2 times, last with a timeout") as caught:
+    with pytest.raises(UnreachableError, match="failed 2 times, last with a timeout") as caught:
         connect(timeout=0.05, retries=1).predict(["great"])
-    assert "timeout=" in caught.value.remedy
+    assert "--victim-option timeout=60" in caught.value.remedy
+
+
+@pytest.mark.parametrize("pair", [False, True])
+@pytest.mark.parametrize("trouble", ["slow", "hangs up", 503])
+def test_a_server_that_breaks_on_one_text_is_still_there(
+    server: Server, connect: Connect, trouble: Any, pair: bool
+) -> None:
+    def breaks(document: Any) -> Any:
+        if "poison" not in json.dumps(document):
+            return server.probabilities(document)
+        if trouble == "slow":
+            time.sleep(0.4)
+            return None
+        raise ConnectionAbortedError
+
+    if trouble == 503:
+        server.script = [(503, b"later", {})] * 2
+    else:
+        server.form = breaks
+    text = ("poison", "film") if pair else "poison"
+    with pytest.raises(VictimError, match="failed 2 times") as caught:
+        connect(timeout=0.2, retries=1).predict([text])
+    assert not getattr(caught.value, "fatal", False)
+    assert isinstance(server.requests[-1]["texts"][0], list) == pair  # the probe looks like the data
+
+
+def test_a_server_that_is_busy_for_every_text_is_lost(server: Server, connect: Connect) -> None:
+    server.script = [(429, b"quota", {})] * 9
+    with pytest.raises(UnreachableError, match="status 429") as caught:
+        connect(retries=1).predict(["great"])
+    assert "--victim-option rate_limit=2" in caught.value.remedy
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(("status", "fatal"), [(401, True), (403, True), (404, True), (400, False)])
+def test_what_does_not_depend_on_the_text_is_fatal(
+    server: Server, connect: Connect, status: int, fatal: bool
+) -> None:
+    server.script = [(status, b"no", {})]
+    with pytest.raises(VictimError) as caught:
+        connect().predict(["great"])
+    assert getattr(caught.value, "fatal", False) is fatal
+    assert getattr(pickle.loads(pickle.dumps(caught.value)), "fatal", False) is fatal
+
+
+def test_a_whole_number_among_scores_leaves_the_probabilities(server: Server, connect: Connect) -> None:
+    server.form = lambda doc: {"probabilities": [1 if text == "sure" else 0.25 for text in doc["texts"]]}
+    victim = connect(batch_size=2)
+    assert victim.predict(["sure", "a"]).tolist() == [[0.0, 1.0], [0.75, 0.25]]
+    assert victim.predict(["sure"]).tolist() == [[0.0, 1.0]]
+    assert victim.capabilities == {"probabilities"}
+    first = connect()
+    assert first.predict(["sure"]).tolist() == [[0.0, 1.0]]
+    first.predict(["a"])
+    assert first.capabilities == {"probabilities"}
 
 
 def test_nobody_there(connect: Connect) -> None:
-    with pytest.raises(VictimError, match="failed 3 times, last with ConnectError") as caught:
+    with pytest.raises(UnreachableError, match="failed 3 times, last with ConnectError") as caught:
         connect("http://127.0.0.1:9/classify").predict(["great"])
     assert "is the server running" in caught.value.remedy
 
@@ -313,7 +373,11 @@ def test_tokens_come_from_the_environment(
     [
         ({"headers": "{"}, "headers is not JSON"),
         ({"body": "[1]"}, "body is not a JSON object"),
-        ({"batch_size": 0}, "at least 1"),
+        ({"batch_size": 0}, "batch_size=0 makes no sense: it must be at least 1"),
+        ({"concurrency": "0"}, "concurrency=0 makes no sense"),
+        ({"timeout": 0}, "timeout=0.0 makes no sense: it must be above 0"),
+        ({"retries": -1}, "retries=-1 makes no sense: it must be at least 0"),
+        ({"rate_limit": "nan"}, "rate_limit=nan makes no sense"),
         ({"speed": 1}, "http victims have no option 'speed'"),
     ],
 )
@@ -388,6 +452,26 @@ def test_ctrl_c_leaves_no_noise(server: Server) -> None:
     assert (process.returncode, output, errors) == (0, "stopped\n", "")
 
 
+@pytest.mark.parametrize("interrupted", ["__init__", "start"])
+def test_an_interrupted_start_leaves_no_loop_open(monkeypatch: pytest.MonkeyPatch, interrupted: str) -> None:
+    loops = []
+    new_loop = asyncio.new_event_loop
+
+    def remember() -> asyncio.AbstractEventLoop:
+        loops.append(new_loop())
+        return loops[-1]
+
+    def stop(*args: Any, **kwargs: Any) -> None:
+        raise KeyboardInterrupt
+
+    victim = load_victim("http://127.0.0.1:9/x", labels="a,b")
+    monkeypatch.setattr(asyncio, "new_event_loop", remember)
+    monkeypatch.setattr(threading.Thread, interrupted, stop)
+    with pytest.raises(KeyboardInterrupt):
+        victim.predict(["great"])
+    assert [loop.is_closed() for loop in loops] == [True]
+
+
 def test_an_endpoint_that_is_not_there_is_fatal_and_noticed_soon() -> None:
     victim = load_victim("http://127.0.0.1:9/nothing", labels="a,b")
     began = time.monotonic()
@@ -397,13 +481,18 @@ def test_an_endpoint_that_is_not_there_is_fatal_and_noticed_soon() -> None:
     assert UnreachableError.fatal
 
 
+def victim_threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "unfooled-http"}
+
+
 def test_connections_are_kept_and_closed(server: Server, connect: Connect) -> None:
+    others = victim_threads()  # of victims that other tests left to the garbage collector
     victim = connect()
     before = threading.active_count()
     for _ in range(3):
         victim.predict(["great"])
     victim.close()
     victim.close()
-    assert not any(thread.name == "unfooled-http" for thread in threading.enumerate())
+    assert not victim_threads() - others
     assert threading.active_count() <= before + 1
     assert victim.predict(["great"]).shape == (1, 2)  # opens again

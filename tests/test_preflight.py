@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from unfooled.errors import VictimError
+from unfooled.errors import MissingExtraError, VictimError
 from unfooled.victims.base import Probabilities, TextValue, Victim
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim
@@ -130,6 +130,35 @@ def test_a_dead_victim_is_given_up_soon() -> None:
     assert len(calls) <= 12
     with pytest.raises(VictimError, match="RuntimeError: out of order"):
         report.raise_for_fail()
+
+
+def test_bad_texts_at_the_top_do_not_hide_the_good_ones() -> None:
+    texts = [f"poison {i}" for i in range(15)] + TEXTS
+    checks = found(FakeVictim(poison="poison"), [0] * 15 + LABELS, texts)
+    assert "15 of 55 texts get no answer" in checks["refused texts"].message
+    assert checks["label order"].verdict == "ok"
+
+
+class GoneError(VictimError):
+    fatal = True
+
+
+@pytest.mark.parametrize("error", [GoneError("nobody there"), MissingExtraError("it", "http")])
+def test_a_victim_that_cannot_be_reached_is_asked_once(error: Exception) -> None:
+    calls = []
+
+    def gone(text: str) -> None:
+        calls.append(text)
+        raise error
+
+    assert preflight(function(gone), TEXTS, LABELS).failed
+    assert len(calls) == 1
+
+
+def test_the_victim_is_named_once() -> None:
+    victim = FunctionVictim(lambda texts: [[-2.0, 3.0]] * len(texts), labels=("a", "b"), name="logits")
+    with pytest.raises(VictimError, match=r"^logits: scores lie"):
+        preflight(victim, TEXTS, LABELS).raise_for_fail()
 
 
 def test_lines_mark_the_verdicts() -> None:

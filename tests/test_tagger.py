@@ -159,6 +159,9 @@ def test_nothing_to_tag() -> None:
     assert open_tagger("")([(("film",), 0, ())]) == [("NOUN",)]
 
 
-def test_an_unknown_tagger_is_named() -> None:
+def test_an_unknown_tagger_is_named(tmp_path: Path) -> None:
     with pytest.raises(ResourceError, match="no tagger called 'nothing'"):
         open_tagger("nothing")
+    with pytest.raises(ResourceError, match="holds no tagger") as caught:
+        open_tagger(str(tmp_path))
+    assert perceptron.PICKLE in caught.value.remedy

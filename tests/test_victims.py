@@ -194,7 +194,42 @@ def test_methods_and_logits_by_name(my_module: Path) -> None:
     assert VictimOracle(victim)(["x"])[0].tolist() == [0.017986, 0.982014]
     with pytest.raises(VictimError, match="these look like logits") as caught:
         VictimOracle(load_victim("my_victims:logits"))(["x"])
-    assert "logits=true" in caught.value.remedy
+    assert "--victim-option logits=true (in Python: logits=True)" in caught.value.remedy
+
+
+def test_a_file_may_import_its_neighbours_now_and_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "near_by.py").write_text("SCORES = [0.25, 0.75]\n", encoding="utf-8")
+    (folder / "far_off.py").write_text("def score(text):\n    return [0.5, 0.5]\n", encoding="utf-8")
+    (folder / "mine.py").write_text(
+        "from near_by import SCORES\n"
+        "def now(texts):\n    return [SCORES for _ in texts]\n"
+        "def later(texts):\n    import far_off\n    return [far_off.score(text) for text in texts]\n",
+        encoding="utf-8",
+    )
+    (folder / "needy.py").write_text("import not_to_be_found\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert load_victim(f"{folder}/mine.py:now").predict(["x"]).tolist() == [[0.25, 0.75]]
+    assert load_victim(f"{folder}/mine.py:later").predict(["x"]).tolist() == [[0.5, 0.5]]
+    with pytest.raises(VictimError, match="No module named 'not_to_be_found'") as caught:
+        load_victim(f"{folder}/needy.py:f")
+    assert "beside it" in caught.value.remedy
+    for name in ("near_by", "far_off"):
+        monkeypatch.delitem(sys.modules, name)
+
+
+def test_a_plain_function_that_gets_pairs_hears_of_columns() -> None:
+    victim = FunctionVictim(
+        lambda texts: [[1.0, 0.0] if text.lower() else [0.0, 1.0] for text in texts], labels=("a", "b")
+    )
+    with pytest.raises(VictimError, match="fails on pairs of texts: AttributeError") as caught:
+        victim.predict([("one", "two")])
+    assert "--text-column" in caught.value.remedy
+    with pytest.raises(AttributeError):
+        victim.predict([7])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(
@@ -212,6 +247,13 @@ def test_methods_and_logits_by_name(my_module: Path) -> None:
         ("fake:x", {}, "takes no name"),
         ("fake", {"colour": "red"}, "fake victims have no option 'colour'"),
         ("fake", {"delay": "soon"}, "delay=soon is not a number"),
+        ("fake", {"delay": -1}, "delay=-1.0 makes no sense"),
+        ("hf:empty", {"max_length": -1}, "max_length=-1 makes no sense"),
+        ("json:loads", {"batch_size": 0}, "batch_size=0 makes no sense: it must be at least 1"),
+        ("json:loads", {"batch_size": "-3"}, "batch_size=-3 makes no sense"),
+        ("json:loads", {"batch_size": 2.5}, "batch_size=2.5 is not a whole number"),
+        ("json:loads", {"batch_size": True}, "batch_size=True is not a whole number"),
+        ("json:loads", {"logits": "maybe"}, "logits=maybe is neither true nor false"),
         ("fake", {"labels": "a,b,c"}, "3 labels given"),
         ("fake", {"labels": "a,,c"}, "a label is empty"),
         ("no_such_module:f", {}, "there is no Python module no_such_module"),
@@ -378,3 +420,18 @@ def test_a_probability_written_as_a_whole_number_is_no_label() -> None:
     assert not answers.hard
     assert answers.scores.tolist() == [[0.0, 1.0], [0.75, 0.25], [1.0, 0.0]]
     assert interpret([1, 0], 2, ("a", "b")).hard
+    margins = interpret([0, 3], 2, ("a", "b"), logits=True)
+    assert not margins.hard
+    assert margins.scores[:, 1].round(3).tolist() == [0.5, 0.953]
+    with pytest.raises(VictimError, match=r"an answer reads '0\.5'"):
+        interpret([0.5, "yes"], 2, ("no", "yes"))
+
+
+def test_a_batch_of_ones_and_zeros_does_not_take_the_scores_away() -> None:
+    victim = FunctionVictim(
+        lambda texts: [1 if text == "sure" else 0.25 for text in texts], labels=("a", "b")
+    )
+    victim.predict(["sure"])
+    victim.predict(["sure", "x"])
+    victim.predict(["sure"])
+    assert victim.capabilities == {"probabilities"}

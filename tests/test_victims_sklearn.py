@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 pytest.importorskip("sklearn")
 pytest.importorskip("skops")
 
+from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
@@ -34,6 +36,7 @@ from unfooled.victims import bagofwords
 from unfooled.victims.checks import check_victim
 from unfooled.victims.loading import load_victim
 from unfooled.victims.sklearn import SklearnVictim
+from unfooled.victims.stable import stable_digest
 
 SENTENCES = [
     ("a great film with a wonderful cast", "pos"),
@@ -301,3 +304,52 @@ def test_a_pipeline_in_memory_has_the_same_fingerprint_in_every_process() -> Non
     assert len(outputs) == 1
     one, other = outputs.pop().split()
     assert one != other
+
+
+def test_the_fingerprint_follows_what_was_fitted() -> None:
+    def fingerprint(pipeline: Any) -> str:
+        return SklearnVictim(pipeline).fingerprint()
+
+    pipeline = FAST["stop words"]
+    plain = fingerprint(pipeline)
+    copy = pickle.loads(pickle.dumps(pipeline))
+    assert fingerprint(copy) == plain
+    copy.steps[0][1]._stop_words_id = 12345
+    copy.steps[1][1].n_jobs = 2
+    assert fingerprint(copy) == plain
+    copy.steps[1][1].coef_[0, 0] += 1e-12
+    assert fingerprint(copy) != plain
+    vocabulary = pickle.loads(pickle.dumps(pipeline))
+    words = vocabulary.steps[0][1].vocabulary_
+    first, second = list(words)[:2]
+    words[first], words[second] = words[second], words[first]
+    assert fingerprint(vocabulary) != plain
+
+
+def test_states_of_all_kinds_have_stable_digests() -> None:
+    def cut(length: int) -> Any:
+        return lambda text: text.split()[:length]
+
+    assert stable_digest(cut(1)) == stable_digest(cut(1))
+    assert stable_digest(cut(1)) != stable_digest(cut(2))  # the same name, another closure
+    assert stable_digest({"b": 1, "a": {3, 4}}) == stable_digest({"a": {4, 3}, "b": 1})
+    assert stable_digest(["a", "b"]) != stable_digest(["ab"])
+    # The gaps between the fields of a record hold whatever was in memory.
+    gaps = np.dtype([("flag", "u1"), ("value", "f8")], align=True)
+    low, high = (np.frombuffer(bytes([byte]) * 32, dtype=gaps).copy() for byte in (0, 255))
+    for records in (low, high):
+        records["flag"], records["value"] = 1, 2.0
+    assert low.tobytes() != high.tobytes()
+    assert stable_digest(low) == stable_digest(high)
+    matrix = csr_matrix([[0.0, 1.0], [2.0, 3.0]])
+    before = stable_digest(matrix)
+    assert matrix.has_sorted_indices  # remembered in the matrix from here on
+    assert stable_digest(matrix) == before != stable_digest(matrix * 2)
+    circle: list[Any] = [1]
+    circle.append(circle)
+    assert stable_digest(circle) == stable_digest(pickle.loads(pickle.dumps(circle)))
+    random = np.random.RandomState(1)
+    before = stable_digest(random)
+    random.rand()
+    assert stable_digest(random) == before
+    assert stable_digest(threading.Lock()) == stable_digest(threading.Lock())

@@ -292,9 +292,16 @@ def open_tagger(variant: str = "") -> TagOracle:
     """Variant "" or "perceptron-tagger" is the default; else a folder with the same files."""
     if variant in ("", "perceptron-tagger"):
         return TagOracle(load_tagger())
-    if not Path(variant).is_dir():
+    folder = Path(variant).expanduser()
+    if not folder.is_dir():
         raise ResourceError(
             f"there is no tagger called {variant!r}, and no such folder",
             'use "perceptron-tagger", or a folder with the same files',
         )
-    return TagOracle(_load(Path(variant)))
+    try:
+        return TagOracle(_load(folder))
+    except OSError as error:
+        raise ResourceError(
+            f"the folder {variant} holds no tagger: {error}",
+            f"it needs the file {perceptron.PICKLE} or {perceptron.ARRAYS}",
+        ) from error

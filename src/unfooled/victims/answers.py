@@ -54,11 +54,12 @@ def interpret(raw: Any, count: int, labels: Sequence[str], *, logits: bool = Fal
         raise VictimError(f"{count} texts were sent, but {len(rows)} answers came back", _FORMS)
     if not rows:
         return Answers(np.zeros((0, len(labels))), hard=False)
-    first = rows[0]
     # All of them: a server may write the probability 1.0 as 1.
-    if all(isinstance(row, (str, numbers.Integral)) for row in rows):
+    real = all(isinstance(row, numbers.Real) for row in rows)
+    decided = all(isinstance(row, (str, numbers.Integral)) for row in rows)
+    if decided and not (real and logits and len(labels) == 2):  # a margin may be a whole number, too
         return Answers(one_hot([_class_of(row, labels) for row in rows], len(labels)), hard=True)
-    if isinstance(first, numbers.Real):
+    if real:
         return Answers(_binary(rows, labels, logits), hard=False)
     matrix = np.array([_scores_of(row, labels) for row in rows], dtype=np.float64)
     return Answers(softmax(matrix) if logits else matrix, hard=False)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from unfooled.errors import VictimError
 from unfooled.victims.base import Probabilities, TextValue, Victim
+from unfooled.victims.options import option
 
 DECIMALS = 6  # float32 scores change in the last digits with the batch; a search must not see them
 _EDGE = 1e-6
@@ -57,7 +58,7 @@ def validate(answers: Any, count: int, labels: Sequence[str], name: str) -> Prob
     if scores.min() < -_EDGE or scores.max() > 1.0 + _EDGE or abs(sums[worst] - 1.0) > _SUM_SLACK:
         raise VictimError(
             _not_probabilities(name, scores, float(sums[worst])),
-            "pass --victim-option logits=true (in Python logits=True) for a softmax",
+            f"if these are logits, pass {option('logits', True)} for a softmax",
         )
     return scores
 

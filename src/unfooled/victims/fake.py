@@ -16,6 +16,7 @@ from unfooled.errors import VictimError
 from unfooled.text import WORD
 from unfooled.victims.base import Probabilities, Reloadable, TextValue, digest, join_fields, softmax
 from unfooled.victims.labels import settle_labels
+from unfooled.victims.options import require_not_negative
 
 STRONG, WEAK = 2.0, 1.0
 BIAS = -0.1  # no word known: weakly negative, so that no text is a tie
@@ -108,4 +109,5 @@ def load(
     """`fake`"""
     if rest:
         raise VictimError(f"the fake victim takes no name, but got {rest!r}", "write `fake`")
+    require_not_negative(delay=delay)
     return FakeVictim(labels=labels, poison=poison, nan_on=nan_on, delay=delay)

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from unfooled.errors import VictimError
+from unfooled.errors import UserError, VictimError
 from unfooled.victims.answers import Answers, find_labels, interpret
 from unfooled.victims.base import SPECIMEN, Probabilities, Reloadable, TextValue, Victim, digest
 from unfooled.victims.labels import settle_labels
@@ -60,9 +60,22 @@ class FunctionVictim(Reloadable):
     def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
         if not texts:
             return self._interpret([], 0).scores
-        answers = self._interpret(self.function(list(texts)), len(texts))
-        self._hard = answers.hard
+        answers = self._interpret(self._call(texts), len(texts))
+        # Scores once, scores for ever: a batch of ones and zeros says nothing against it.
+        self._hard = answers.hard and self._hard is not False
         return answers.scores
+
+    def _call(self, texts: Sequence[TextValue]) -> Any:
+        try:
+            return self.function(list(texts))
+        except Exception as error:
+            if isinstance(error, UserError) or not any(isinstance(text, tuple) for text in texts):
+                raise
+            raise VictimError(
+                f"{self.name} fails on pairs of texts: {type(error).__name__}: {error}",
+                "several columns of the data were read as one pair, so the function gets tuples; if it wants "
+                "plain texts, choose the column: --text-column NAME (in Python: load_dataset(…, text=NAME))",
+            ) from error
 
     def fingerprint(self) -> str:
         """Follows the function's source where that can be read; what the function calls is not seen."""
@@ -102,11 +115,15 @@ def load(
     batch_size: int = 1024,
     name: str = "",
 ) -> Victim:
-    """`package.module:function`, or `path/to/file.py:function`; the folder one stands in counts too."""
+    """`package.module:function`, or `path/to/file.py:function`
+
+    A module is looked for in the folder one stands in, too. A file's own folder is put on Python's search
+    path and stays there, so the file may import its neighbours, also later from within a function.
+    """
     place, _, attribute = rest.rpartition(":")
     if not place or not attribute:
         raise VictimError(f"{rest!r} names no function", "write python:package.module:function")
-    module = _module_from_file(Path(place)) if place.endswith(".py") else _module(place)
+    module = _module_from_file(Path(place).expanduser()) if place.endswith(".py") else _module(place)
     target: Any = module
     for part in attribute.split("."):
         if not hasattr(target, part):
@@ -160,6 +177,10 @@ def _module_from_file(path: Path) -> ModuleType:
     sys.modules[name] = module  # so that what it defines can be found again by name
     try:
         found.loader.exec_module(module)
+    except ModuleNotFoundError as error:
+        raise VictimError(
+            f"importing {path} failed: {error}", "install what it needs, or put the file beside it"
+        ) from error
     except Exception as error:
         raise VictimError(
             f"importing {path} failed: {type(error).__name__}: {error}", "mend the file"

@@ -21,25 +21,28 @@ import numpy as np
 from unfooled.errors import VictimError
 from unfooled.victims.answers import Answers, find_labels, interpret
 from unfooled.victims.base import SPECIMEN, Probabilities, Reloadable, TextValue, digest
-from unfooled.victims.http_line import Line, retry_after
+from unfooled.victims.http_line import Line, Silence, UnreachableError, retry_after
 from unfooled.victims.json_fields import as_object, dig, put
+from unfooled.victims.options import option, require_not_negative, require_positive
 
 RETRIED = frozenset({429, 500, 502, 503, 504})
 _OPENING = threading.Lock()  # callers in several threads must share one line
 CONNECTIONS = 3  # tries after which a refused connection is believed
-_OPTION = "--victim-option"
-_TOKEN = f"""give a valid token: {_OPTION} headers='{{"authorization": "env:NAME"}}'"""
 LONGEST_WAIT = 120.0  # seconds, whatever Retry-After asks for
+
+_TOKEN = f"give a valid token: {option('headers', {'authorization': 'env:NAME'})}"
+_SILENT = f"is the server running? if it is only slow: {option('timeout', 60)}"
+_REMEDIES = {
+    401: _TOKEN,
+    403: _TOKEN,
+    404: "check the address",
+    422: f"check the fields, such as {option('input_field', 'texts')}, and body=",
+    429: f"ask more slowly: {option('concurrency', 1)}, or {option('rate_limit', 2)}",
+}
 
 
 class RefusedError(VictimError):
     """The endpoint is there, but does not like what it was sent."""
-
-
-class UnreachableError(VictimError):
-    """No answer at all, whatever the text: the engine stops at once instead of looking for a bad text."""
-
-    fatal = True
 
 
 class HttpVictim(Reloadable):
@@ -47,7 +50,9 @@ class HttpVictim(Reloadable):
 
     A header value `env:NAME` is read from the environment when a request is made, so a token stands neither
     on the command line nor in a run file. Busy answers (429, 500, 502, 503, 504) and broken connections are
-    tried again after `backoff` seconds, then twice that, and so on, or when the server says so.
+    tried again after `backoff` seconds, then twice that, and so on, or when the server says so; a connection
+    that nobody takes is tried four times at most. What does not depend on the text (nobody there, a wrong
+    address or token, no answer to a short text either) raises `UnreachableError`, which ends a run.
     """
 
     def __init__(
@@ -168,14 +173,13 @@ class HttpVictim(Reloadable):
             await asyncio.gather(*tasks, return_exceptions=True)
             raise
         answers = [self._interpret(row, len(batch)) for row, batch in zip(rows, batches, strict=True)]
-        self._hard = any(one.hard for one in answers)
+        # Scores once, scores for ever: a batch of ones and zeros says nothing against it.
+        self._hard = all(one.hard for one in answers) and self._hard is not False
         return np.concatenate([one.scores for one in answers])
 
     async def _entries(self, batch: Sequence[TextValue]) -> list[Any]:
         """What the endpoint says to one request: one entry per text."""
-        sent = [text if isinstance(text, str) else list(text) for text in batch]
-        document = put(self.body, self.input_field, sent[0] if self.single else sent)
-        content = await self._post(json.dumps(document, ensure_ascii=False).encode())
+        content = await self._post(batch)
         try:
             reply = json.loads(content)
         except ValueError:
@@ -191,47 +195,59 @@ class HttpVictim(Reloadable):
         if not isinstance(found, list):
             raise VictimError(
                 f"{self._place} has a {type(found).__name__} at {self.output_field or '(root)'!r}, no list",
-                f"set {_OPTION} output_field=… to the list with one entry per text",
+                f"name the list with one entry per text, such as {option('output_field', 'result.scores')}",
             )
         if len(found) != len(batch):
             raise VictimError(
                 f"{self._place} answered {len(found)} entries to {len(batch)} texts",
-                f"set {_OPTION} output_field=… to the list with one entry per text, or single=true",
+                f"name the list with one entry per text, such as {option('output_field', 'result.scores')}; "
+                f"for one text per request: {option('single', True)}",
             )
         return found
 
-    async def _post(self, content: bytes) -> bytes:
+    def _content(self, batch: Sequence[TextValue]) -> bytes:
+        sent = [text if isinstance(text, str) else list(text) for text in batch]
+        document = put(self.body, self.input_field, sent[0] if self.single else sent)
+        return json.dumps(document, ensure_ascii=False).encode()
+
+    async def _post(self, batch: Sequence[TextValue]) -> bytes:
         """The body of a good answer, after as many tries as are allowed."""
-        line = self._on_line()
-        headers = {"content-type": "application/json", **self._resolved_headers()}
-        problem, wait = "", 0.0
+        line, content, headers = self._on_line(), self._content(batch), self._all_headers()
+        wait = 0.0
         for attempt in range(self.retries + 1):
             if attempt:
                 await asyncio.sleep(wait)
             wait = min(LONGEST_WAIT, self.backoff * 2**attempt)
-            response, failure = await line.post(self.url, content, headers)
-            if response is None:
-                problem, remedy = failure, f"is the server running? {_OPTION} timeout=60 if it is only slow"
-                if attempt >= CONNECTIONS and "Connect" in failure:
+            response = await line.post(self.url, content, headers)
+            if isinstance(response, Silence):
+                status, problem, remedy = 0, response.reason, _SILENT
+                if not response.connected and attempt >= CONNECTIONS:
                     break  # nobody listens there; a restart takes less than these tries
                 continue
             status, body = response.status_code, response.content
             if status == 200:
                 return bytes(body)
             problem = f"status {status}: {_start(body)!r}"
-            remedy = {
-                401: _TOKEN,
-                403: _TOKEN,
-                404: "check the address",
-                422: f"check {_OPTION} input_field=… and body=…",
-                429: f"lower {_OPTION} concurrency=… or set rate_limit=…",
-            }.get(status, "see the server's log" if status >= 500 else "check the address and the fields")
+            fallback = "see the server's log" if status >= 500 else "check the address and the fields"
+            remedy = _REMEDIES.get(status, fallback)
             if status not in RETRIED:
                 refusal = UnreachableError if status in (401, 403, 404) else RefusedError
                 raise refusal(f"{self._place} answered {problem}", remedy)
             wait = max(wait, min(LONGEST_WAIT, retry_after(response.headers.get("retry-after", ""))))
-        kind = UnreachableError if response is None else RefusedError
+        # A server that breaks on one text still answers another; only one that does not is gone.
+        lost = status != 500 and not await self._is_alive(batch)
+        kind = UnreachableError if lost else RefusedError
         raise kind(f"{self._place} failed {attempt + 1} times, last with {problem}", remedy)
+
+    async def _is_alive(self, batch: Sequence[TextValue]) -> bool:
+        """Whether a short text of the same shape gets any answer but "not now"."""
+        first = batch[0]
+        specimen = SPECIMEN if isinstance(first, str) else (SPECIMEN,) * len(first)
+        response = await self._on_line().post(self.url, self._content([specimen]), self._all_headers())
+        return not isinstance(response, Silence) and response.status_code not in RETRIED
+
+    def _all_headers(self) -> dict[str, str]:
+        return {"content-type": "application/json", **self._resolved_headers()}
 
     def _resolved_headers(self) -> dict[str, str]:
         resolved = {}
@@ -239,7 +255,7 @@ class HttpVictim(Reloadable):
             if value.startswith("env:"):
                 variable = value.removeprefix("env:")
                 if variable not in os.environ:
-                    raise VictimError(
+                    raise UnreachableError(
                         f"the header {key} wants the environment variable {variable}", f"export {variable}=…"
                     )
                 value = os.environ[variable]
@@ -275,10 +291,8 @@ def load(
     """`http://HOST/PATH` or `https://HOST/PATH`; `body` and `headers` may be JSON text"""
     if not urlsplit(rest).netloc:
         raise VictimError(f"{rest!r} names no host", "write http://HOST/PATH")
-    if batch_size < 1 or concurrency < 1 or retries < 0:
-        raise VictimError(
-            "batch_size and concurrency must be at least 1 and retries at least 0", "mend the number"
-        )
+    require_positive(batch_size=batch_size, concurrency=concurrency, timeout=timeout)
+    require_not_negative(retries=retries, backoff=backoff, rate_limit=rate_limit)
     return HttpVictim(
         rest,
         labels=labels,

@@ -7,11 +7,26 @@ import email.utils
 import threading
 import time
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from unfooled.errors import MissingExtraError, VictimError
 
 T = TypeVar("T")
+
+CONNECT_SECONDS = 5.0
+
+
+class UnreachableError(VictimError):
+    """No answer, whatever the text: the engine stops at once instead of looking for a bad text."""
+
+    fatal = True
+
+
+class Silence(NamedTuple):
+    """Why there is no response."""
+
+    reason: str
+    connected: bool  # somebody took the call, so the text may be what they choke on
 
 
 class Line:
@@ -25,11 +40,17 @@ class Line:
         self._httpx = httpx
         self._interval = 1.0 / rate_limit if rate_limit > 0 else 0.0
         self._next = 0.0
-        self._loop = asyncio.new_event_loop()
         self._slots = asyncio.Semaphore(concurrency)
-        self._client = httpx.AsyncClient(timeout=timeout, follow_redirects=False)
-        self._thread = threading.Thread(target=self._loop.run_forever, name="unfooled-http", daemon=True)
-        self._thread.start()
+        # Who does not take a call within seconds is not there, however long an answer may take.
+        patience = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
+        self._client = httpx.AsyncClient(timeout=patience, follow_redirects=False)
+        self._loop = asyncio.new_event_loop()
+        try:
+            self._thread = threading.Thread(target=self._loop.run_forever, name="unfooled-http", daemon=True)
+            self._thread.start()
+        except BaseException:  # Ctrl-C, say
+            self._abandon()
+            raise
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -42,8 +63,8 @@ class Line:
     async def join(self, work: Coroutine[Any, Any, T]) -> T:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
-    async def post(self, url: str, content: bytes, headers: dict[str, str]) -> tuple[Any, str]:
-        """The response, or None and the reason why there is none."""
+    async def post(self, url: str, content: bytes, headers: dict[str, str]) -> Any:
+        """The response, or a `Silence`."""
         async with self._slots:
             if self._interval:
                 now = time.monotonic()
@@ -51,13 +72,25 @@ class Line:
                 self._next = start + self._interval
                 await asyncio.sleep(start - now)
             try:
-                return await self._client.post(url, content=content, headers=headers), ""
+                return await self._client.post(url, content=content, headers=headers)
+            except (self._httpx.ConnectTimeout, self._httpx.ConnectError) as error:
+                return Silence(f"{type(error).__name__}: {error}", connected=False)
             except self._httpx.TimeoutException:
-                return None, "a timeout"
+                return Silence("a timeout", connected=True)
             except (self._httpx.InvalidURL, self._httpx.UnsupportedProtocol) as error:
-                raise VictimError(f"the address is not valid: {error}", "write http://HOST/PATH") from None
+                raise UnreachableError(
+                    f"the address is not valid: {error}", "write http://HOST/PATH"
+                ) from None
             except self._httpx.TransportError as error:
-                return None, f"{type(error).__name__}: {error}"
+                return Silence(f"{type(error).__name__}: {error}", connected=True)
+
+    def _abandon(self) -> None:
+        """Leave nothing behind when the start was interrupted."""
+        thread = getattr(self, "_thread", None)
+        if thread is not None and thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            thread.join(timeout=5)
+        self._loop.close()
 
     def close(self) -> None:
         if self._loop.is_closed():

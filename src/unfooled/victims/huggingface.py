@@ -17,6 +17,7 @@ from unfooled.errors import MissingExtraError, VictimError
 from unfooled.victims import models
 from unfooled.victims.base import Probabilities, Reloadable, TextValue, digest, digest_files, softmax
 from unfooled.victims.labels import settle_labels
+from unfooled.victims.options import require_not_negative
 from unfooled.victims.whitebox_torch import TorchWhiteBox
 
 MAX_TOKENS = 2048  # per forward pass: the fastest on one core, by a little
@@ -151,7 +152,8 @@ def load(
     max_tokens: int = MAX_TOKENS,
     name: str = "",
 ) -> HuggingFaceVictim:
-    """`FOLDER` or `ORGANISATION/NAME`"""
+    """`FOLDER` or `ORGANISATION/NAME`; `max_length=0` means as long as the model reads"""
+    require_not_negative(max_length=max_length)
     try:
         import torch  # noqa: F401
         import transformers

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from unfooled.errors import VictimError
+from unfooled.victims.options import option
 
 
 def put(document: Mapping[str, Any], path: str, value: Any) -> Any:
@@ -29,7 +30,7 @@ def dig(document: Any, path: str, source: str) -> Any:
         else:
             raise VictimError(
                 f"{source} answered without {part!r} of the path {path!r}; there is {_inventory(here)}",
-                "set output_field to where the answers stand, such as output_field=result.scores",
+                f"say where the answers stand, such as {option('output_field', 'result.scores')}",
             )
     return here
 
@@ -42,12 +43,14 @@ def as_object(name: str, value: Mapping[str, Any] | str | None) -> dict[str, Any
         try:
             value = json.loads(value)
         except ValueError as error:
-            raise VictimError(
-                f"{name} is not JSON: {error}", f'write {name}=\'{{"key": "value"}}\''
-            ) from None
+            raise VictimError(f"{name} is not JSON: {error}", f"write {_example(name)}") from None
     if not isinstance(value, Mapping):
-        raise VictimError(f"{name} is not a JSON object", f'write {name}=\'{{"key": "value"}}\'')
+        raise VictimError(f"{name} is not a JSON object", f"write {_example(name)}")
     return dict(value)
+
+
+def _example(name: str) -> str:
+    return option(name, {"key": "value"})
 
 
 def _inventory(here: Any) -> str:

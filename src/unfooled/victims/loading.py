@@ -12,6 +12,7 @@ from unfooled.errors import VictimError
 from unfooled.registry import registry
 from unfooled.victims.base import Reloadable, Victim
 from unfooled.victims.labels import parse_labels
+from unfooled.victims.options import as_type, require_positive
 
 SKLEARN_FILE = "model.skops"  # inside a trained folder
 SKLEARN_SUFFIXES = (".skops", ".joblib", ".pkl", ".pickle")
@@ -44,9 +45,10 @@ def load_victim(
     if kind == "sklearn" and Path(rest).name == SKLEARN_FILE and Path(spec).name != SKLEARN_FILE:
         settled.setdefault("name", Path(rest).resolve().parent.name)  # every trained folder has the same file
     victim = load(rest, labels=names, trust_pickle=trust_pickle, **settled)
-    for size in ("batch_size", "concurrency", "max_tokens"):
-        if getattr(victim, size, 1) < 1:
-            raise VictimError(f"{size}={getattr(victim, size)} makes no sense", f"{size} is at least 1")
+    # Plug-ins and victims that a module holds ready are checked as well.
+    require_positive(
+        **{size: getattr(victim, size, 1) for size in ("batch_size", "concurrency", "max_tokens")}
+    )
     if isinstance(victim, Reloadable):
         victim.spec = spec
         victim.options = {"labels": names, "trust_pickle": trust_pickle, **settled}
@@ -91,7 +93,7 @@ def split_spec(spec: str) -> tuple[str, str]:
 
 
 def _settle_options(kind: str, load: Callable[..., Victim], options: dict[str, Any]) -> dict[str, Any]:
-    """Check the names and turn text from the command line into the type of each option's default."""
+    """Check the names and turn what the command line gives into the type of each option's default."""
     parameters = {
         name: parameter
         for name, parameter in inspect.signature(load).parameters.items()
@@ -106,22 +108,5 @@ def _settle_options(kind: str, load: Callable[..., Victim], options: dict[str, A
                 raise VictimError(f"{kind} victims have no option {name!r}", f"their options: {known}")
             settled[name] = value
         else:
-            settled[name] = _as_type(name, value, parameters[name].default)
+            settled[name] = as_type(name, value, parameters[name].default)
     return settled
-
-
-def _as_type(name: str, value: Any, default: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    if isinstance(default, bool):
-        if value.lower() in ("true", "yes", "on", "1"):
-            return True
-        if value.lower() in ("false", "no", "off", "0"):
-            return False
-        raise VictimError(f"{name}={value} is neither true nor false", f"write {name}=true")
-    if isinstance(default, (int, float)):
-        try:
-            return type(default)(value)
-        except ValueError:
-            raise VictimError(f"{name}={value} is not a number", f"write {name}={default}") from None
-    return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from unfooled.victims.checked import DECIMALS, validate
 Verdict = Literal["ok", "warning", "fail"]
 
 _TEXTS = 200  # examples looked at
-_GIVEN_UP = 10  # texts without any answer after which a victim counts as broken
+_GIVEN_UP = 10  # texts from all over the sample without any answer, after which a victim counts as broken
 _REPEATED = 8  # texts asked again
 _SURE = 0.01  # one-sided p-value below which an accuracy is above chance
 _CLEARLY_BETTER = 0.2  # accuracy that another order of the labels must gain to be mentioned
@@ -56,7 +57,9 @@ class Preflight:
 
     def raise_for_fail(self) -> None:
         for check in self.failed:
-            raise VictimError(f"{self.victim}: {check.message}", check.remedy)
+            named = re.search(rf"(?<!\w){re.escape(self.victim)}(?!\w)", check.message)
+            cause = check.message if named else f"{self.victim}: {check.message}"
+            raise VictimError(cause, check.remedy)
 
 
 def preflight(victim: Victim, texts: Sequence[TextValue], labels: Sequence[int]) -> Preflight:
@@ -99,8 +102,9 @@ def _ask(victim: Victim, texts: Sequence[TextValue]) -> Probabilities:
 def _try(victim: Victim, texts: list[TextValue]) -> tuple[Probabilities, list[int], Exception | None]:
     """The answers, which texts they belong to, and the first problem.
 
-    A text that the victim chokes on must not hide the others, so a failed batch is asked one by one; a
-    victim that answers none of the first few is given up.
+    A text that the victim chokes on must not hide the others, so a failed batch is asked one by one. A
+    victim that answers none of ten texts from all over the sample is given up; so is one that cannot be
+    reached, at once.
     """
     size = max(1, victim.batch_size)
     rows: list[Probabilities] = []
@@ -112,24 +116,45 @@ def _try(victim: Victim, texts: list[TextValue]) -> tuple[Probabilities, list[in
             rows.append(_ask(victim, batch))
             answered += range(start, start + len(batch))
         except Exception as error:
+            if _hopeless(error) or (not answered and not _answers_any(victim, texts)):
+                return np.zeros((0, 0)), [], error
             problem = problem or error
             for index in range(start, start + len(batch)):
-                if getattr(problem, "fatal", False) or (not answered and index >= _GIVEN_UP):
-                    return np.zeros((0, 0)), [], problem
                 try:
                     rows.append(_ask(victim, [texts[index]]))
                     answered.append(index)
                 except Exception as single:
+                    if _hopeless(single):
+                        return np.zeros((0, 0)), [], single
                     problem = single
     if problem is not None and not answered:
         return np.zeros((0, 0)), [], problem
     return np.concatenate([np.zeros((0, len(victim.labels))), *rows]), answered, problem
 
 
+def _answers_any(victim: Victim, texts: list[TextValue]) -> bool:
+    few = min(_GIVEN_UP, len(texts))
+    for turn in range(few):
+        try:
+            _ask(victim, [texts[turn * len(texts) // few]])
+            return True
+        except Exception as error:
+            if _hopeless(error):
+                return False
+    return False
+
+
+def _hopeless(error: Exception) -> bool:
+    """No other text would help: the victim is not there, or something that it needs."""
+    return getattr(error, "fatal", False) or (
+        isinstance(error, UserError) and not isinstance(error, VictimError)
+    )
+
+
 def _reason(problem: Exception) -> tuple[str, str]:
     if isinstance(problem, UserError):
         return problem.cause, problem.remedy
-    return f"{type(problem).__name__}: {problem}", "mend the victim: it fails on the first texts"
+    return f"{type(problem).__name__}: {problem}", "mend the victim: it fails on texts of this data"
 
 
 def _refused(count: int, total: int, problem: Exception) -> Check:
@@ -202,7 +227,7 @@ def _label_order(victim: Victim, scores: Probabilities, labels: Sequence[int]) -
             f"if the classes are swapped, pass --labels {names}",
         )
     if not sure and _chance_of(count, count, 1.0 / classes) >= _SURE:
-        return Check(name, "ok", f"{said}: too few to tell more")
+        return Check(name, "ok", f"{said}: too few to tell it from chance")
     if not sure:
         return Check(name, "warning", f"{said}: not above chance", "is this the right model for this data?")
     return Check(name, "ok", f"{said}, above chance")

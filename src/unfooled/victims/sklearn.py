@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +23,8 @@ from unfooled.victims.base import (
     softmax,
 )
 from unfooled.victims.labels import settle_labels
+from unfooled.victims.options import option
+from unfooled.victims.stable import stable_digest
 
 Pairs = Literal["join", "pass"]
 
@@ -92,7 +94,7 @@ class SklearnVictim(Reloadable):
             if self.path is not None:
                 self._fingerprint = digest("sklearn", digest_files([self.path]), settings)
             else:
-                self._fingerprint = digest("sklearn", _version(), _state(self.pipeline), settings)
+                self._fingerprint = digest("sklearn", _version(), stable_digest(self.pipeline), settings)
         return self._fingerprint
 
     def _ask(self, model: Any, inputs: Any) -> Probabilities:
@@ -121,7 +123,7 @@ def load(
     """`FILE.skops`, or `FILE.joblib` / `FILE.pkl` with `trust_pickle`"""
     path = Path(rest).expanduser()
     if pairs not in ("join", "pass"):
-        raise VictimError(f"pairs={pairs} is not known", "write pairs=join or pairs=pass")
+        raise VictimError(f"pairs={pairs} is not known", f"write {option('pairs', 'join')} or pairs=pass")
     if not path.is_file():
         raise VictimError(f"there is no file {rest}", "check the path")
     if path.suffix.lower() == ".skops":
@@ -205,37 +207,6 @@ def _score(pipeline: Any, classes: int) -> str:
     if hasattr(pipeline, "decision_function"):
         return "sigmoid(decision_function)" if classes == 2 else "softmax(decision_function)"
     return "predict"
-
-
-def _state(value: Any) -> str:
-    """A digest of classes, parameters and fitted values that is the same in every process.
-
-    A pickle would not do: it holds memory addresses, such as the one a vectorizer keeps of its stop words.
-    """
-    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
-        return digest(type(value).__name__, value if isinstance(value, bytes) else repr(value))
-    if isinstance(value, np.generic):
-        return _state(value.item())
-    if isinstance(value, np.ndarray):
-        if value.dtype == object:
-            return digest("array", value.shape, *map(_state, value.ravel().tolist()))
-        return digest("array", value.shape, value.dtype.str, np.ascontiguousarray(value).tobytes())
-    if isinstance(value, Mapping):
-        return digest("mapping", *sorted(_state(key) + _state(one) for key, one in value.items()))
-    if isinstance(value, (list, tuple)):
-        return digest("list", *map(_state, value))
-    if isinstance(value, (set, frozenset)):
-        return digest("set", *sorted(map(_state, value)))
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    if hasattr(value, "__qualname__"):  # a function or a class: its name, not its code
-        return digest("named", value.__module__, value.__qualname__)
-    if hasattr(value, "toarray") and hasattr(value, "indptr"):
-        return digest(kind, value.shape, *map(_state, (value.data, value.indices, value.indptr)))
-    own = getattr(value, "__dict__", None)
-    if own is None:
-        state = value.__reduce_ex__(2)[1:] if hasattr(value, "__reduce_ex__") else ()
-        return digest(kind, *map(_state, state))
-    return digest(kind, *(_state([name, own[name]]) for name in sorted(own) if name != "_stop_words_id"))
 
 
 def _version() -> str:
