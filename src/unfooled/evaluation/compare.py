@@ -82,8 +82,9 @@ def measure(
 ) -> Measured:
     order = sorted(range(len(rows)), key=lambda i: _length(rows.texts[i]))
     texts = [rows.texts[i] for i in order]
-    # Libraries prepare themselves for each new shape of a batch: that is not counted, for nobody.
-    _predict(victim, texts[:: max(1, len(texts) // _WARM)])
+    # A network's libraries prepare themselves for each new shape of a batch, which is not counted. Others
+    # see one text only: they may remember what they have seen.
+    _predict(victim, texts[:: max(1, len(texts) // _WARM)] if hasattr(victim, "model") else texts[:1])
     before = _meter(victim)
     began = time.perf_counter()
     predicted = _predict(victim, texts)
