@@ -38,7 +38,7 @@ class Engine(Generic[R]):
         oracles: Mapping[str, Oracle | AsyncOracle],
         *,
         window: int = 256,
-        cache_size: int = 100_000,
+        cache_size: int = 50_000,
         known_good: Mapping[str, Hashable] | None = None,
     ) -> None:
         self.oracles = dict(oracles)
