@@ -32,6 +32,13 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "encode": "unfooled.resources.encoders:open_encoder",
         "tag": "unfooled.resources.tagger:open_tagger",
     },
+    # Oracles that look into the victim: opened with the victim and the variant.
+    "inside": {
+        "gradients": "unfooled.victims.whitebox_oracles:open_gradients",
+        "attention": "unfooled.victims.whitebox_oracles:open_attention",
+        "embeddings": "unfooled.victims.whitebox_oracles:open_embeddings",
+        "sentence": "unfooled.victims.whitebox_oracles:open_sentence_vectors",
+    },
 }
 
 

@@ -44,7 +44,9 @@ class Settings:
 
 def require_resources(recipe: Recipe) -> dict[str, str]:
     """Fingerprints of what the recipe reads besides the victim; one error names all that is missing."""
-    variants = {name: name.partition(":")[2] for name in recipe.oracles()}
+    inside = registry.names("inside")
+    kinds = {name: name.partition(":") for name in recipe.oracles()}
+    variants = {name: variant for name, (kind, _, variant) in kinds.items() if kind not in inside}
     known = {one.name: one.present for one in store.status()}
     missing = sorted({one for one in variants.values() if not known.get(one, True)})
     if missing:
@@ -60,7 +62,10 @@ def open_oracles(recipe: Recipe, victim: Victim) -> dict[str, Oracle | AsyncOrac
     oracles: dict[str, Oracle | AsyncOracle] = {}
     for name in recipe.oracles():
         kind, _, variant = name.partition(":")
-        oracles[name] = registry.load("oracle", kind)(variant)
+        if kind in registry.names("inside"):
+            oracles[name] = registry.load("inside", kind)(victim, variant)
+        else:
+            oracles[name] = registry.load("oracle", kind)(variant)
     oracles["victim"] = oracle_for(victim)
     return oracles
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from unfooled.errors import CapabilityError
 from unfooled.victims.alignment import Marked
 from unfooled.victims.base import Victim
 from unfooled.victims.checked import DECIMALS
-from unfooled.victims.whitebox import Numbers, Of, Pool, Reduce, WhiteBoxVictim, WordVectors
+from unfooled.victims.whitebox import Numbers, Of, Pool, Reduce, WhiteBoxVictim, WordVectors, require
 
 BITS = 16  # kept of the largest number of an answer; gradients have no natural scale
 BATCH = 256  # answers are matrices: fewer of them at a time than scores
@@ -98,6 +98,28 @@ class SentenceOracle(_Inside):
 
     def __call__(self, items: Sequence[Any], /) -> list[Numbers]:
         return [steady(row) for row in self.victim.sentence_vectors(list(items), pool=self.pool)]
+
+
+def open_gradients(victim: Victim, of: str) -> GradientOracle:
+    """`gradients:loss`, `gradients:logit` or `gradients:squared-logits`."""
+    require(of or "loss", Of, "the gradient's object")
+    return GradientOracle(victim, of=cast(Of, of or "loss"))
+
+
+def open_attention(victim: Victim, layer: str) -> AttentionOracle:
+    """`attention:0` is the first layer, `attention:-1` the last."""
+    return AttentionOracle(victim, layer=int(layer or "0"))
+
+
+def open_embeddings(victim: Victim, layer: str) -> EmbeddingOracle:
+    """`embeddings:0` is what the first layer reads, `embeddings:-1` what the last one says."""
+    return EmbeddingOracle(victim, layer=int(layer or "-1"))
+
+
+def open_sentence_vectors(victim: Victim, pool: str) -> SentenceOracle:
+    """`sentence:head` or `sentence:mean`."""
+    require(pool or "head", Pool, "the pool")
+    return SentenceOracle(victim, pool=cast(Pool, pool or "head"))
 
 
 def steady(values: Numbers) -> Numbers:
