@@ -207,6 +207,12 @@ def test_a_tab_separated_file_may_hold_bare_quotes(tmp_path: Path) -> None:
     assert texts(load_data(path)) == ['"open', 'closed"', '"both"']
 
 
+def test_a_bare_quote_late_in_a_tab_separated_file_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text("text\tlabel\n" + "fine\t0\n" * 500 + '"open\t1\nlast\t0\n')
+    assert texts(load_data(path))[-2:] == ['"open', "last"]
+
+
 # -- labels ----------------------------------------------------------------------------------------------
 
 

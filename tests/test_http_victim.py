@@ -293,6 +293,20 @@ def test_a_slow_server_times_out(server: Server, connect: Connect) -> None:
     assert "--victim-option timeout=60" in caught.value.remedy
 
 
+def test_a_server_that_never_answered_is_given_up_early(server: Server, connect: Connect) -> None:
+    server.pause = 0.3
+    with pytest.raises(UnreachableError, match="failed 2 times, last with a timeout"):
+        connect(timeout=0.05, retries=9).predict(["great"])
+
+
+def test_a_server_that_answered_before_gets_all_tries(server: Server, connect: Connect) -> None:
+    victim = connect(timeout=0.2, retries=3)
+    victim.predict(["great"])
+    server.pause = 0.5
+    with pytest.raises(UnreachableError, match="failed 4 times, last with a timeout"):
+        victim.predict(["awful"])
+
+
 @pytest.mark.parametrize("pair", [False, True])
 @pytest.mark.parametrize("trouble", ["slow", "hangs up", 503])
 def test_a_server_that_breaks_on_one_text_is_still_there(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -15,7 +15,6 @@ from unfooled.data.readers import Digest, Row, digest_file, line_place, text_lin
 from unfooled.errors import DataError
 
 _LONGEST_RECORD = 1 << 24  # characters; no text to attack is longer
-_PEEK = 200
 _QUOTED = re.compile(r'"(?:[^"]++|"")*+("?)')
 
 
@@ -147,12 +146,12 @@ class Delimited:
     def _dialect(self) -> dict[str, Any]:
         csv.field_size_limit(2**31 - 1)
         with text_lines(self.path, self.encoding, "") as lines:
-            start = list(islice(lines, _PEEK))
-        header = start[0] if start else ""
-        delimiter = "\t" if ".tsv" in self.path.name.lower() else ","
-        if delimiter not in header:
-            delimiter = next((mark for mark in "\t;|," if mark in header), delimiter)
-        quoted = delimiter != "\t" or _quotes_are_syntax(start)
+            header = next(iter(lines), "")
+            delimiter = "\t" if ".tsv" in self.path.name.lower() else ","
+            if delimiter not in header:
+                delimiter = next((mark for mark in "\t;|," if mark in header), delimiter)
+            # The whole file is looked at: a bare mark may stand in its last line.
+            quoted = delimiter != "\t" or _quotes_are_syntax(header, lines)
         return {"delimiter": delimiter, "quoting": csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE}
 
 
@@ -190,11 +189,13 @@ def _miscounted(cells: int, names: int, first: int, last: int) -> str:
     return f"{cells} {'column' if cells == 1 else 'columns'} where the header has {names}{span}{hint}"
 
 
-def _quotes_are_syntax(lines: Sequence[str]) -> bool:
+def _quotes_are_syntax(header: str, lines: Iterable[str]) -> bool:
     """Whether a tab-separated file quotes its cells; many hold bare quotation marks as plain text."""
-    width = lines[0].count("\t") if lines else 0
-    for line in lines:
-        if line.strip() and line.count("\t") != width:
+    width = header.count("\t")
+    for line in chain([header], lines):
+        if '"' not in line:
+            continue
+        if line.count("\t") != width:
             return True
         for cell in line.rstrip("\r\n").split("\t"):
             if cell.startswith('"') and not (

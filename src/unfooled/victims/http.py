@@ -28,6 +28,7 @@ from unfooled.victims.options import option, require_not_negative, require_posit
 RETRIED = frozenset({429, 500, 502, 503, 504})
 _OPENING = threading.Lock()  # callers in several threads must share one line
 CONNECTIONS = 3  # tries after which a refused connection is believed
+FIRST_WORDS = 1  # tries after which an endpoint that took every call but never answered is given up
 LONGEST_WAIT = 120.0  # seconds, whatever Retry-After asks for
 
 _TOKEN = f"give a valid token: {option('headers', {'authorization': 'env:NAME'})}"
@@ -51,7 +52,7 @@ class HttpVictim(Reloadable):
     A header value `env:NAME` is read from the environment when a request is made, so a token stands neither
     on the command line nor in a run file. Busy answers (429, 500, 502, 503, 504) and broken connections are
     tried again after `backoff` seconds, then twice that, and so on, or when the server says so; a connection
-    that nobody takes is tried four times at most. What does not depend on the text (nobody there, a wrong
+    that nobody takes is tried four times at most, one where nobody ever answered twice. What does not depend on the text (nobody there, a wrong
     address or token, no answer to a short text either) raises `UnreachableError`, which ends a run.
     """
 
@@ -91,6 +92,7 @@ class HttpVictim(Reloadable):
         self._labels = None if labels is None else tuple(labels)
         self._hard: bool | None = None
         self._line: Line | None = None
+        self._heard = False  # whether it ever answered
 
     # -- what a victim is ----------------------------------------------------------------------------
 
@@ -223,7 +225,10 @@ class HttpVictim(Reloadable):
                 status, problem, remedy = 0, response.reason, _SILENT
                 if not response.connected and attempt >= CONNECTIONS:
                     break  # nobody listens there; a restart takes less than these tries
+                if response.slow and attempt >= FIRST_WORDS and not self._heard:
+                    break
                 continue
+            self._heard = True
             status, body = response.status_code, response.content
             if status == 200:
                 return bytes(body)

@@ -27,6 +27,7 @@ class Silence(NamedTuple):
 
     reason: str
     connected: bool  # somebody took the call, so the text may be what they choke on
+    slow: bool = False  # the time was up
 
 
 class Line:
@@ -76,7 +77,7 @@ class Line:
             except (self._httpx.ConnectTimeout, self._httpx.ConnectError) as error:
                 return Silence(f"{type(error).__name__}: {error}", connected=False)
             except self._httpx.TimeoutException:
-                return Silence("a timeout", connected=True)
+                return Silence("a timeout", connected=True, slow=True)
             except (self._httpx.InvalidURL, self._httpx.UnsupportedProtocol) as error:
                 raise UnreachableError(
                     f"the address is not valid: {error}", "write http://HOST/PATH"
