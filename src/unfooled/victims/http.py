@@ -52,8 +52,9 @@ class HttpVictim(Reloadable):
     A header value `env:NAME` is read from the environment when a request is made, so a token stands neither
     on the command line nor in a run file. Busy answers (429, 500, 502, 503, 504) and broken connections are
     tried again after `backoff` seconds, then twice that, and so on, or when the server says so; a connection
-    that nobody takes is tried four times at most, one where nobody ever answered twice. What does not depend on the text (nobody there, a wrong
-    address or token, no answer to a short text either) raises `UnreachableError`, which ends a run.
+    that nobody takes is tried four times at most, one that is taken but never answered twice. What does not
+    depend on the text (nobody there, a wrong address or token, no answer to a short text either) raises
+    `UnreachableError`, which ends a run.
     """
 
     def __init__(
