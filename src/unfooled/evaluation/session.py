@@ -29,7 +29,7 @@ class Settings:
     budget: int | None = None
     max_words: int | None = 5000
     window: int = 256
-    cache_size: int = 50_000
+    cache_size: int = 20_000
 
     def __post_init__(self) -> None:
         least = {"seed": 0, "budget": 1, "max_words": 1, "window": 1, "cache_size": 0}
