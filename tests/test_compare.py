@@ -33,7 +33,8 @@ def test_figures_of_a_victim_without_files() -> None:
 
 def test_two_of_one_name_are_told_apart() -> None:
     data = Dataset.from_pairs(sentences(10))
-    assert [one.name for one in compare([load_fake("")] * 2, data)] == ["fake", "fake (2)"]
+    loaded = (load_fake("") for _ in range(2))
+    assert [one.name for one in compare(loaded, data)] == ["fake", "fake (2)"]
 
 
 def test_other_labels_are_an_error() -> None:
@@ -96,6 +97,11 @@ def test_the_command_prints_a_table_and_writes_a_plot_and_a_file(
     assert int(rows[0]["parameters"]) > 20
     assert (tmp_path / "out/compare.svg").read_text().startswith("<?xml")
     assert (tmp_path / "out/compare.png").read_bytes().startswith(b"\x89PNG")
+    write_csv(tmp_path / "o.csv", [(text, label[:3]) for text, label in sentences(20)])
+    again = ["compare", "svm", "svm", "-d", "o.csv", "--label-map", "pos=positive,neg=negative", "--json"]
+    numbered = json.loads(run_command(monkeypatch, capsys, *again))
+    assert [one["name"] for one in numbered] == ["svm", "svm (2)"]
+    assert numbered[0]["accuracy"] > 0.9
     asked = json.loads(run_command(monkeypatch, capsys, "compare", *models, "-d", "d.csv", "--json"))
     assert [one["name"] for one in asked] == models
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -233,17 +234,31 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_weights(tmp_path: Path
         load_victim(str(tmp_path / "cut"))
     with pytest.raises(UserError, match="--resume goes on"):
         trained("bert-scratch", singles(), tmp_path / "cut", options=options)
+    moved = (tmp_path / "cut").rename(tmp_path / "moved")  # the checkpoints name each other by their paths
     # A checkpoint that was cut off while it was written is passed over.
-    broken = tmp_path / "cut" / "checkpoints" / "checkpoint-999"
+    broken = moved / "checkpoints" / "checkpoint-999"
     broken.mkdir()
     (broken / "trainer_state.json").write_text('{"half')
     seen = Seen()
-    result = trained("bert-scratch", singles(), tmp_path / "cut", options=options, resume=True, observer=seen)
+    result = trained("bert-scratch", singles(), moved, options=options, resume=True, observer=seen)
     assert seen.epochs == [3, 4]
     assert len(result.metrics["history"]) == 4
-    assert same_weights(tmp_path / "whole", tmp_path / "cut")
-    again = trained("bert-scratch", singles(), tmp_path / "cut", options=options, resume=True)
+    assert same_weights(tmp_path / "whole", moved)
+    again = trained("bert-scratch", singles(), moved, options=options, resume=True)
     assert again.seconds == result.seconds
+
+
+def test_the_best_epoch_is_found_where_the_folder_was_moved_to(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from unfooled.training.torch_families import _at_home
+
+    checkpoint = tmp_path / "checkpoints" / "checkpoint-8"
+    checkpoint.mkdir(parents=True)
+    file = checkpoint / "trainer_state.json"
+    file.write_text(json.dumps({"best_model_checkpoint": "/elsewhere/checkpoints/checkpoint-4", "epoch": 2}))
+    _at_home(checkpoint)
+    state = json.loads(file.read_text())
+    assert state == {"best_model_checkpoint": str(tmp_path / "checkpoints" / "checkpoint-4"), "epoch": 2}
 
 
 def test_training_stops_early_and_keeps_the_best_epoch(tmp_path: Path) -> None:
@@ -319,7 +334,7 @@ def test_mistakes_are_named_before_anything_is_written(tmp_path: Path) -> None:
         ),
         ("word-cnn", singles(), {"options": {"widths": "3,4"}}, UserError, "3\\+4\\+5"),
         ("svm", singles(), {"valid": 1.5}, DataError, "validation share"),
-        ("svm", singles(), {"valid": pairs()}, DataError, "labels do not match"),
+        ("svm", singles(), {"valid": pairs()}, DataError, r"\(no, yes\) are not those of the training rows"),
     ]
     for family, data, more, error, message in cases:
         with pytest.raises(error, match=message):
@@ -360,6 +375,10 @@ def test_a_body_that_is_none_is_one_line(tmp_path: Path) -> None:
 def test_a_folder_without_a_model_says_so(tmp_path: Path) -> None:
     with pytest.raises(VictimError, match=r"no config\.json and no model\.skops"):
         load_victim(str(tmp_path))
+    trained("svm", singles(), tmp_path / "model")
+    (tmp_path / "model" / "model.skops").unlink()
+    with pytest.raises(VictimError, match=r"no config\.json and no model\.skops"):  # but finished
+        load_victim(str(tmp_path / "model"))
 
 
 # -- parts -----------------------------------------------------------------------------------------
@@ -372,6 +391,13 @@ def test_the_split_is_stratified_seeded_and_leaves_no_class_empty() -> None:
     assert (taken == stratified(labels, 0.1, seed=3)).all()
     assert not np.array_equal(taken, stratified(labels, 0.1, seed=4))
     assert stratified(labels, 0.0, seed=3).size == 0
+
+
+def test_a_class_without_validation_rows_is_named(tmp_path: Path) -> None:
+    seen = Seen()
+    data = Dataset.from_pairs([*sentences(20), ("a strange thing", "odd")])
+    trained("naive-bayes", data, tmp_path / "model", observer=seen)
+    assert any("no validation row is labelled odd" in note for note in seen.notes)
 
 
 def test_unusable_rows_are_counted_and_left_out() -> None:
@@ -537,3 +563,18 @@ def test_families_are_listed_with_their_ranges(unfooled: Callable[..., tuple[str
     assert listed[0]["ranges"]["alpha"] == "0.01–10 (log)"
     assert "word-cnn" in unfooled("train", "--list")[0]
     assert "widths: 2+3+4 | 3+4+5" in unfooled("train", "--help")[0]
+
+
+def test_the_python_examples_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
+    write_csv(tmp_path / "reviews.csv", sentences(60))
+    write_csv(tmp_path / "test.csv", sentences(20, seed=8))
+    trained("bilstm-attention", singles(), tmp_path / "models/bilstm", options=options_of("bilstm-attention"))
+    monkeypatch.chdir(tmp_path)
+    shown: list[tuple[Any, ...]] = []
+    for code in re.findall(r"```python\n(.*?)```", page, re.S):
+        exec(compile(code, "models.md", "exec"), {"print": lambda *values: shown.append(values)})
+    assert shown[0][0] > 0.9
+    assert [word for word, *_ in shown[1:6]] == ["a", "superb", "and", "moving", "film"]
+    assert sum(share for _, _, share in shown[1:6]) == pytest.approx(1.0, abs=1e-5)
+    assert shown[6] == ((5, 16), (1, 16))

@@ -257,13 +257,31 @@ def test_pickled_weights_need_trust(bert: Path, tmp_path: Path) -> None:
 
 
 def test_unknown_architecture(bert: Path, tmp_path: Path) -> None:
-    assert_refused(broken_copy(bert, tmp_path, model_type="martian"), "unknown architecture")
+    folder = broken_copy(bert, tmp_path, model_type="martian")
+    assert_refused(folder, "unknown architecture: model_type 'martian'")
+    (folder / "config.json").write_text("{}", encoding="utf-8")
+    assert_refused(folder, "unknown architecture: its config.json has no model_type")
 
 
-def test_config_that_is_no_json(bert: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json"])
+def test_a_file_that_was_cut_is_named(bert: Path, tmp_path: Path, name: str) -> None:
+    path = broken_copy(bert, tmp_path) / name
+    path.write_bytes(path.read_bytes()[:100])
+    assert_refused(path.parent, f"broken/{name} is damaged or cut short")
+
+
+def test_weights_of_another_size(bert: Path, tmp_path: Path) -> None:
+    assert_refused(broken_copy(bert, tmp_path, vocab_size=9), "other sizes than its config.json says")
+
+
+def test_a_tokenizer_without_words(bert: Path, tmp_path: Path) -> None:
+    """The library makes an empty one where the files are missing; every answer would be of unknown words."""
     folder = broken_copy(bert, tmp_path)
-    (folder / "config.json").write_text("{", encoding="utf-8")
-    assert_refused(folder, "cannot be loaded")
+    (folder / "tokenizer.json").unlink()
+    assert_refused(folder, "has no tokenizer that can be read")
+    settings = json.dumps({"tokenizer_class": "BertTokenizer"})
+    (folder / "tokenizer_config.json").write_text(settings, encoding="utf-8")
+    assert_refused(folder, "has no vocabulary")
 
 
 def test_regression_is_no_classifier(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def bytelevel(*, trim: bool = True) -> Any:
     )
 
 
-def words() -> Any:
+def words(positions: int = POSITIONS) -> Any:
     """Whole words in lower case, nothing around them; what is no letter is dropped."""
     transformers: Any = import_module("transformers")
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -88,36 +88,38 @@ def words() -> Any:
         unk_token="[UNK]",
         pad_token="[PAD]",
         sep_token="[SEP]",
-        model_max_length=POSITIONS,
+        model_max_length=positions,
         model_input_names=["input_ids", "attention_mask"],
     )
 
 
-def tiny(kind: str, *, classes: int = 3, seed: int = 7, **options: Any) -> HuggingFaceVictim:
-    """A random classifier; its weights are large enough for texts to differ."""
+def tiny(
+    kind: str, *, classes: int = 3, seed: int = 7, positions: int = POSITIONS, **options: Any
+) -> HuggingFaceVictim:
+    """A random classifier of up to `positions` tokens; its weights are large enough for texts to differ."""
     import torch
 
     transformers: Any = import_module("transformers")
 
-    tokenizer = bytelevel() if kind == "roberta" else words() if kind in WORD_KINDS else wordpiece()
+    tokenizer = bytelevel() if kind == "roberta" else words(positions) if kind in WORD_KINDS else wordpiece()
     size: dict[str, Any] = {"vocab_size": len(tokenizer), "num_labels": classes}
     size["pad_token_id"] = tokenizer.pad_token_id
     wide = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     config: Any
     if kind == "bert":
-        config = transformers.BertConfig(**size, **wide, max_position_embeddings=POSITIONS)
+        config = transformers.BertConfig(**size, **wide, max_position_embeddings=positions)
     elif kind == "roberta":
         config = transformers.RobertaConfig(
-            **size, **wide, max_position_embeddings=POSITIONS + 2, type_vocab_size=1
+            **size, **wide, max_position_embeddings=positions + 2, type_vocab_size=1
         )
     elif kind == "distilbert":
         tokenizer.model_input_names = ["input_ids", "attention_mask"]
         config = transformers.DistilBertConfig(
-            **size, dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=POSITIONS
+            **size, dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=positions
         )
     elif kind == "gpt2":
         config = transformers.GPT2Config(
-            **size, n_embd=16, n_layer=2, n_head=2, n_positions=POSITIONS, bos_token_id=2, eos_token_id=3
+            **size, n_embd=16, n_layer=2, n_head=2, n_positions=positions, bos_token_id=2, eos_token_id=3
         )
     else:
         from unfooled.victims.models.configuration import WordModelConfig

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from unfooled.data.dataset import Dataset
     from unfooled.data.loading import load_data
     from unfooled.errors import UnfooledError, UserError
+    from unfooled.evaluation.compare import compare
     from unfooled.evaluation.export import export
     from unfooled.evaluation.run import Run, attack
     from unfooled.evaluation.session import Session, Settings
     from unfooled.registry import registry
     from unfooled.text import Text
+    from unfooled.training.sweep import sweep
+    from unfooled.training.trainer import train
     from unfooled.victims.base import Victim
     from unfooled.victims.function import FunctionVictim
     from unfooled.victims.loading import load_victim
@@ -47,11 +50,14 @@ __all__ = [
     "UserError",
     "Victim",
     "attack",
+    "compare",
     "export",
     "load_data",
     "load_recipe",
     "load_victim",
     "registry",
+    "sweep",
+    "train",
 ]
 
 _HOMES = {
@@ -68,11 +74,14 @@ _HOMES = {
     "UserError": "errors",
     "Victim": "victims.base",
     "attack": "evaluation.run",
+    "compare": "evaluation.compare",
     "export": "evaluation.export",
     "load_data": "data.loading",
     "load_recipe": "core.recipe",
     "load_victim": "victims.loading",
     "registry": "registry",
+    "sweep": "training.sweep",
+    "train": "training.trainer",
 }
 
 

@@ -1,10 +1,12 @@
-"""Grouping token sequences so that no forward pass computes padding, and counting what was computed."""
+"""Grouping token sequences so that next to no padding is computed, and counting what was computed."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+UNPADDED = 64  # tokens; shorter sequences are many of each length
 
 
 @dataclass(slots=True)
@@ -30,13 +32,32 @@ def same_length(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
 
     Equal lengths mean no padding at all. They also make a text's scores independent of its neighbours in
     the batch: matrix products give each row the same bits for any number of rows above a handful, while a
-    padded row would change with the longest row beside it. That is what makes runs repeatable.
+    row padded to the longest one beside it would change with its neighbours. That makes runs repeatable.
     """
-    groups: dict[int, list[int]] = defaultdict(list)
+    for members, _ in like_length(lengths, max_tokens, most=0):
+        yield members
+
+
+def like_length(lengths: Sequence[int], max_tokens: int, *, most: int) -> Iterator[tuple[list[int], int]]:
+    """Yield lists of indices and the width that their sequences are to be filled up to with padding.
+
+    The width of a sequence follows from its own length alone, so its neighbours still do not matter. Those
+    that need no padding stand apart: without a mask a model may take another path.
+    """
+    groups: dict[tuple[int, bool], list[int]] = defaultdict(list)
     for index, length in enumerate(lengths):
-        groups[length].append(index)
-    for length in sorted(groups, reverse=True):
-        members = groups[length]
-        size = max(1, max_tokens // max(1, length))
+        width = padded_length(length, most)
+        groups[width, width > length].append(index)
+    for width, padded in sorted(groups, reverse=True):
+        members = groups[width, padded]
+        size = max(1, max_tokens // max(1, width))
         for start in range(0, len(members), size):
-            yield members[start : start + size]
+            yield members[start : start + size], width
+
+
+def padded_length(length: int, most: int) -> int:
+    """Itself for a short sequence; else the next multiple of up to a tenth of it, but not above `most`."""
+    if length <= UNPADDED:
+        return length
+    step = 1 << ((length // 10).bit_length() - 1)
+    return max(length, min(most, -(-length // step) * step))

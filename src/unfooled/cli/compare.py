@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import typer
 from rich.console import Console
+from rich.status import Status
 from rich.table import Table
 
 from unfooled.cli.app import Exit
+from unfooled.cli.values import columns, listed, pairs
 from unfooled.data.loading import load_data
 from unfooled.evaluation.compare import Measured, compare, plot, write_csv
 from unfooled.report.words import visible
+from unfooled.victims.base import Victim
 from unfooled.victims.loading import load_victim
 
 
@@ -27,27 +30,26 @@ class CompareOptions:
     split: str
     text_column: str | None
     label_column: str | None
+    labels: str | None
+    label_map: str | None
     encoding: str
+    trust_pickle: bool
     bare: bool
     json: bool
 
 
 def run_compare(options: CompareOptions) -> int:
-    console = Console(stderr=True, quiet=options.json)
-    columns = [one.strip() for one in options.text_column.split(",")] if options.text_column else None
+    label_map = pairs(options.label_map.split(","), "--label-map") if options.label_map else None
     data = load_data(
         options.data,
-        text=columns[0] if columns and len(columns) == 1 else columns,
+        text=columns(options.text_column),
         label=options.label_column,
         split=options.split,
         encoding=options.encoding,
         limit=options.limit,
     )
-    measured: list[Measured] = []
-    # One at a time: many large models need not share the memory.
-    for at, spec in enumerate(options.models, start=1):
-        with console.status(f"{at}/{len(options.models)} {visible(spec)}"):
-            measured += compare([load_victim(spec)], data, bare=options.bare)
+    with Console(stderr=True, quiet=options.json).status("") as status:
+        measured = compare(_loaded(options, status), data, label_map=label_map, bare=options.bare)
     title = f"{data.name}, {options.split}: {measured[0].n:,} texts"
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
@@ -63,6 +65,13 @@ def run_compare(options: CompareOptions) -> int:
     if options.out is not None:
         typer.echo(f"written: {options.out}/compare.csv, compare.svg, compare.png")
     return Exit.DONE
+
+
+def _loaded(options: CompareOptions, status: Status) -> Iterator[Victim]:
+    """One after the other: large models need not share the memory."""
+    for at, spec in enumerate(options.models, start=1):
+        status.update(f"{at}/{len(options.models)} {visible(spec)}")
+        yield load_victim(spec, labels=listed(options.labels), trust_pickle=options.trust_pickle)
 
 
 def table_of(measured: Sequence[Measured], title: str) -> Table:

@@ -131,7 +131,14 @@ def compare(
         str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")
     ] = None,
     label_column: Annotated[str | None, typer.Option(help="Label column.")] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="The models' class names in their order, comma-separated.")
+    ] = None,
+    label_map: Annotated[str | None, typer.Option(help="Data label=model label, comma-separated.")] = None,
     encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8-sig",
+    trust_pickle: Annotated[
+        bool, typer.Option("--trust-pickle", help="Load pickles. They may run any code.")
+    ] = False,
     bare: Annotated[
         bool, typer.Option("--bare", help="Also time a bare forward loop, to compare the speed with.")
     ] = False,
@@ -148,7 +155,10 @@ def compare(
         split=split,
         text_column=text_column,
         label_column=label_column,
+        labels=labels,
+        label_map=label_map,
         encoding=encoding,
+        trust_pickle=trust_pickle,
         bare=bare,
         json=json,
     )

@@ -24,12 +24,13 @@ from rich.table import Table
 
 from unfooled.cli.app import Exit
 from unfooled.cli.compare import duration
+from unfooled.cli.values import columns, pairs
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
 from unfooled.errors import UserError
 from unfooled.training.families import FAMILIES, OPTIONS, find_family
 from unfooled.training.preparation import DEFAULT_SHARE
-from unfooled.training.sweep import SAMPLERS, sweep
+from unfooled.training.sweep import sweep
 from unfooled.training.trainer import Trained, train
 from unfooled.training.watching import TrainObserver
 
@@ -134,10 +135,8 @@ def run_train(options: TrainOptions) -> int:
     family = find_family(options.model)
     if options.resume and options.restart:
         raise UserError("--resume and --restart contradict each other", "give one of them")
-    if options.sampler not in SAMPLERS:
-        raise UserError(f"there is no sampler {options.sampler!r}", f"choose from {', '.join(SAMPLERS)}")
     given = {name: value for name, value in options.given.items() if value is not None}
-    given |= _pairs(options.settings)
+    given |= {name.replace("-", "_"): value for name, value in pairs(options.settings, "--set").items()}
     data = _load(options, options.data, options.split, limit=options.limit)
     valid = _valid(options)
     console = Console(stderr=True, quiet=options.json)
@@ -229,22 +228,11 @@ def _valid(options: TrainOptions) -> Dataset | float:
 
 
 def _load(options: TrainOptions, source: str, split: str, *, limit: int | None = None) -> Dataset:
-    columns = [one.strip() for one in options.text_column.split(",")] if options.text_column else None
     return load_data(
         source,
-        text=columns[0] if columns and len(columns) == 1 else columns,
+        text=columns(options.text_column),
         label=options.label_column,
         split=split,
         encoding=options.encoding,
         limit=limit,
     )
-
-
-def _pairs(given: tuple[str, ...]) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for one in given:
-        name, equals, value = one.partition("=")
-        if not equals:
-            raise UserError(f"--set {one!r} has no '='", "write --set name=value; --list shows the names")
-        pairs[name.strip().replace("-", "_")] = value.strip()
-    return pairs

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -23,8 +25,8 @@ from unfooled.victims.base import TextValue, Victim
 RESAMPLES = 2000
 _WARM = 500  # texts that are predicted before the clock starts
 _PANELS = {
-    "accuracy": "accuracy",
-    "macro_f1": "macro F1",
+    "accuracy": "accuracy, %",
+    "macro_f1": "macro F1, %",
     "texts_per_second": "texts per second",
     "parameters": "parameters",
     "training_seconds": "training, seconds",
@@ -55,25 +57,29 @@ class Measured:
 
 
 def compare(
-    victims: Sequence[Victim],
+    victims: Iterable[Victim],
     data: Dataset,
     *,
     label_map: Mapping[str, str] | None = None,
     bare: bool = False,
     seed: int = 0,
-    told: Callable[[Measured], None] | None = None,
 ) -> list[Measured]:
-    """Measure each on the same rows. `bare` also times a bare forward loop where there is a model to loop."""
-    names = _distinct([victim.name for victim in victims])
-    measured = []
-    for name, victim in zip(names, victims, strict=True):
+    """Measure each on the same rows; two of one name are numbered.
+
+    `victims` may load one after the other: none is kept. `bare` also times a bare forward loop, where there
+    is a model to loop.
+    """
+    measured: list[Measured] = []
+    names: Counter[str] = Counter()
+    for victim in victims:
         rows, skipped = read_rows(data.aligned(victim.labels, label_map))
         if not len(rows):
             raise DataError(f"{data.name}: no row can be used", "check the text and label columns")
-        one = measure(victim, rows, name=name, skipped=skipped, bare=bare, seed=seed)
-        measured.append(one)
-        if told:
-            told(one)
+        names[victim.name] += 1
+        times = names[victim.name]
+        name = victim.name if times == 1 else f"{victim.name} ({times})"
+        measured.append(measure(victim, rows, name=name, skipped=skipped, bare=bare, seed=seed))
+        del victim  # before the next one is loaded
     return measured
 
 
@@ -112,7 +118,7 @@ def measure(
         megabytes=megabytes(victim),
         texts_per_second=rate,
         padding=padding / max(1, tokens + padding) if tokens else None,
-        of_bare_loop=of_bare_loop(victim, texts) if bare and hasattr(victim, "model") else None,
+        of_bare_loop=beside_bare_loop(victim, texts).ratio if bare and hasattr(victim, "model") else None,
         training_seconds=float(record["seconds"]) if "seconds" in record else None,
     )
 
@@ -160,40 +166,62 @@ def training_record(victim: Victim) -> dict[str, Any]:
     return content if isinstance(content, dict) and content.get("status") == "finished" else {}
 
 
-def of_bare_loop(victim: Any, texts: Sequence[TextValue], times: int = 3) -> float:
-    """Our speed as a share of a bare loop's: both in turn, the best of a few times, against noise."""
-    ours = theirs = 0.0
-    for _ in range(times):
-        began = time.perf_counter()
-        _predict(victim, texts)
-        ours = max(ours, len(texts) / (time.perf_counter() - began))
-        theirs = max(theirs, bare_rate(victim, texts))
-    return ours / theirs
+@dataclass(frozen=True)
+class Speed:
+    """Texts per second, ours and a bare loop's, and the ratio: medians over the rounds."""
+
+    rate: float
+    bare_rate: float
+    ratio: float
 
 
-def bare_rate(victim: Any, texts: Sequence[TextValue], size: int = 32) -> float:
-    """Texts per second of the shortest honest loop: tokens, batches of like length, padding, forward."""
+def beside_bare_loop(
+    victim: Any,
+    texts: Sequence[TextValue],
+    rounds: int = 3,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Speed:
+    """Both in turn, so that a slow second of the machine hits both."""
+    ours: list[float] = []
+    theirs: list[float] = []
+    for number in range(rounds):
+        for mine in (True, False) if number % 2 == 0 else (False, True):
+            began = clock()
+            if mine:
+                _predict(victim, texts)
+            else:
+                bare_loop(victim, texts)
+            (ours if mine else theirs).append(len(texts) / (clock() - began))
+    ratios = [mine / bare for mine, bare in zip(ours, theirs, strict=True)]
+    return Speed(median(ours), median(theirs), median(ratios))
+
+
+def bare_loop(victim: Any, texts: Sequence[TextValue], size: int = 32) -> None:
+    """The shortest honest loop: tokens, batches of like length, padding, forward."""
     import torch
 
-    began = time.perf_counter()
     pairs = not isinstance(texts[0], str)
     encoded = victim.tokenizer(
         [text[0] for text in texts] if pairs else list(texts),
         [text[1] for text in texts] if pairs else None,
         truncation=True,
         max_length=victim.max_length,
-        return_attention_mask=False,
     )
-    ids = encoded["input_ids"]
-    order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
+    lengths = [len(ids) for ids in encoded["input_ids"]]
+    order = sorted(range(len(texts)), key=lengths.__getitem__)
+    fill = {"input_ids": victim.tokenizer.pad_token_id or 0}
     with torch.inference_mode():
         for start in range(0, len(order), size):
             members = order[start : start + size]
-            batch = victim.tokenizer.pad(
-                {name: [encoded[name][i] for i in members] for name in encoded}, return_tensors="pt"
+            longest = max(1, lengths[members[-1]])
+            victim.model(
+                **{
+                    name: torch.tensor(
+                        [rows[i] + [fill.get(name, 0)] * (longest - lengths[i]) for i in members]
+                    )
+                    for name, rows in encoded.items()
+                }
             )
-            victim.model(**batch)
-    return len(texts) / (time.perf_counter() - began)
 
 
 def write_csv(measured: Sequence[Measured], path: Path) -> None:
@@ -212,7 +240,7 @@ def plot(measured: Sequence[Measured], title: str, paths: Sequence[Path]) -> Non
         raise MissingExtraError("the plot", "plots") from None
     figure = Figure(figsize=(15, 1.4 + 0.42 * len(measured)), layout="constrained")
     axes = figure.subplots(1, len(_PANELS), sharey=True)
-    figure.suptitle(title)
+    figure.suptitle(f"{title}; whiskers: 95 % intervals")
     places = np.arange(len(measured))
     for axis, (name, heading) in zip(axes, _PANELS.items(), strict=True):
         values = [getattr(one, name) for one in measured]
@@ -221,15 +249,16 @@ def plot(measured: Sequence[Measured], title: str, paths: Sequence[Path]) -> Non
             high = [getattr(one, f"{name}_high") - getattr(one, name) for one in measured]
             errors = np.maximum([low, high], 0)
             bars = axis.barh(places, values, xerr=errors, color="#9dbcd4", height=0.65, capsize=3)
-            axis.bar_label(bars, [f"{value:.1%}" for value in values], fontsize=8, label_type="center")
+            axis.bar_label(bars, [f"{100 * value:.1f}" for value in values], fontsize=8, label_type="center")
             axis.set_xlim(0, 1)
+            axis.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
         else:
             # Points, not bars: a logarithmic axis has no zero that a bar could begin at.
             _points(axis, values)
         axis.set_title(heading, fontsize=10)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_yticks(places, [one.name for one in measured])
-    axes[0].invert_yaxis()
+    axes[0].set_ylim(len(measured) - 0.5, -0.5)
     for path in paths:
         figure.savefig(path, dpi=120)
 
@@ -249,24 +278,15 @@ def _length(text: TextValue) -> int:
     return len(text) if isinstance(text, str) else sum(map(len, text))
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Two models of one name are numbered."""
-    seen: dict[str, int] = {}
-    found = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
-
-
 def _points(axis: Any, values: Sequence[float | None]) -> None:
     known = [(value, at) for at, value in enumerate(values) if value]
     if not known:
         axis.set_xticks([])
         return
     axis.set_xscale("log")
-    low, high = min(value for value, _ in known), max(value for value, _ in known)
-    axis.set_xlim(10 ** np.floor(np.log10(low)), 30 * 10 ** np.floor(np.log10(high)))
+    axis.xaxis.minorticks_off()
+    numbers = [value for value, _ in known]
+    axis.set_xlim(min(numbers) / 3, max(numbers) * 12)  # the figure stands to the right of its point
     axis.plot(*zip(*known, strict=True), "o", color="#33658a")
     for value, at in known:
         axis.annotate(_short(value), (value, at), xytext=(6, -3), textcoords="offset points", fontsize=8)

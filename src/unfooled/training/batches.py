@@ -34,13 +34,13 @@ def pad(rows: Sequence[dict[str, Any]], padding: int) -> dict[str, Any]:
     """One tensor per column, as long as the longest row."""
     import torch
 
-    longest = max(1, *(len(row["input_ids"]) for row in rows)) if rows else 1
+    lengths = [len(row["input_ids"]) for row in rows]
+    longest = max(1, *lengths)
     batch: dict[str, Any] = {"labels": torch.tensor([row["labels"] for row in rows])}
     for name in rows[0]:
         if name != "labels":
             fill = padding if name == "input_ids" else 0
             batch[name] = torch.tensor([row[name] + [fill] * (longest - len(row[name])) for row in rows])
-    lengths = [len(row["input_ids"]) for row in rows]
     batch["attention_mask"] = torch.tensor([[1] * size + [0] * (longest - size) for size in lengths])
     return batch
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from unfooled.errors import VictimError
+from unfooled.errors import UserError, VictimError
 from unfooled.resources import store
 from unfooled.resources.vectors import load_word_vectors
 from unfooled.training.families import BODY, Family, Value
 from unfooled.training.preparation import Prepared, Rows
 from unfooled.training.watching import TrainObserver
+from unfooled.victims.explained import require_vocabulary
 from unfooled.victims.huggingface import longest_input
 
 # The names that different architectures give to the same thing.
@@ -112,6 +113,7 @@ def _pretrained(options: Mapping[str, Value], data: Prepared) -> tuple[Any, Any]
             if isinstance(getattr(config, name, None), float):
                 setattr(config, name, float(options["dropout"]))
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, local_files_only=offline)
+        require_vocabulary(tokenizer, body)
         model = transformers.AutoModelForSequenceClassification.from_pretrained(
             where,
             config=config,
@@ -119,6 +121,8 @@ def _pretrained(options: Mapping[str, Value], data: Prepared) -> tuple[Any, Any]
             use_safetensors=True,
             ignore_mismatched_sizes=True,  # a head for other classes is replaced by a new one
         )
+    except UserError:
+        raise
     except Exception as error:
         # The libraries raise a different class for every way in which a folder can be no model.
         reason = " ".join(str(error).split())[:200]

@@ -51,7 +51,7 @@ def prepare(data: Dataset, valid: Dataset | float = DEFAULT_SHARE, *, seed: int 
     _check(rows, data)
     fingerprint = data.fingerprint()
     if isinstance(valid, Dataset):
-        held = valid.aligned(data.labels)
+        held = _aligned(valid, data)
         if len(held.fields) != len(data.fields):
             raise DataError(
                 f"{valid.name} has {len(held.fields)} text columns, but {data.name} has {len(data.fields)}",
@@ -101,6 +101,17 @@ def stratified(labels: NDArray[np.int64], share: float, seed: int) -> NDArray[np
         size = min(int(np.ceil(share * len(members))), len(members) - 1)
         taken.append(rng.permutation(members)[:size])
     return np.sort(np.concatenate(taken)).astype(np.int64)
+
+
+def _aligned(valid: Dataset, data: Dataset) -> Dataset:
+    try:
+        return valid.aligned(data.labels)
+    except DataError:
+        raise DataError(
+            f"{valid.name}: the labels of the validation rows ({', '.join(valid.labels)}) "
+            f"are not those of the training rows ({', '.join(data.labels)})",
+            "correct the labels, or leave out what was not trained",
+        ) from None
 
 
 def _check(rows: Rows, data: Dataset) -> None:

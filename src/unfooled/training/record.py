@@ -22,7 +22,7 @@ STUDY = "sweep.sqlite"
 # Everything a training writes; --restart removes these and nothing else.
 _OURS = (
     FILE, CHECKPOINTS, LOGS, TRIALS, STUDY, f"{STUDY}-journal",
-    "model.skops", "config.json", "model.safetensors",
+    "model.skops", "model.skops.part", "config.json", "model.safetensors",
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json",
     "merges.txt", "added_tokens.json", "sentencepiece.bpe.model", "spiece.model",
 )  # fmt: skip
@@ -144,4 +144,6 @@ def _differences(earlier: Mapping[str, Any], plan: Mapping[str, Any]) -> list[st
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(part)}" for name, part in value.items())
     return "none" if value is None else str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,7 +40,9 @@ def fit(
     except ValueError as error:
         if "vocabulary" not in str(error) and "no terms" not in str(error).lower():
             raise
-        raise DataError(f"no word is left to learn from ({error})", "lower min_count, or add rows") from None
+        raise DataError(
+            f"no word is left to learn from ({error})", "add rows, or lower the bound: --set min_count=1"
+        ) from None
     metrics: dict[str, Any] = {"epochs": 1}
     if len(data.valid):
         place = {name: index for index, name in enumerate(data.labels)}
@@ -49,7 +52,9 @@ def fit(
         metrics["valid"] = scores(data.valid.labels, predicted, len(data.labels))
         observer.evaluated(1, metrics["valid"])
     observer.step(1, None)
-    skops.io.dump(pipeline, out / FILE)
+    part = out / f"{FILE}.part"  # a folder holds a whole model or none
+    skops.io.dump(pipeline, part)
+    os.replace(part, out / FILE)
     return metrics
 
 

@@ -146,14 +146,13 @@ class _Search:
             )
         best = self.out / record.TRIALS / BEST
         found = record.read_record(best)
-        if found is not None:
-            for path in sorted(best.iterdir(), key=lambda one: one.name in ("config.json", "model.skops")):
-                if path.name == record.LOGS:
-                    shutil.rmtree(self.out / record.LOGS, ignore_errors=True)
-                    shutil.copytree(path, self.out / record.LOGS)
-                elif path.name != record.FILE:
-                    shutil.copy2(path, self.out / path.name)
         assert found is not None, "a complete trial has left its model"
+        for path in sorted(best.iterdir(), key=lambda one: one.name in ("config.json", "model.skops")):
+            if path.name == record.LOGS:
+                shutil.rmtree(self.out / record.LOGS, ignore_errors=True)
+                shutil.copytree(path, self.out / record.LOGS)
+            elif path.name != record.FILE:
+                shutil.copy2(path, self.out / path.name)
         seconds = round(sum(one.user_attrs["seconds"] for one in complete), 3)
         rows = [
             {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,8 +17,8 @@ from unfooled.training.families import Family, Value
 from unfooled.training.metrics import scores
 from unfooled.training.networks import make_model
 from unfooled.training.preparation import Prepared
-from unfooled.training.quiet import quiet
 from unfooled.training.watching import TrainObserver
+from unfooled.victims.quiet import quiet
 
 MEMORY = 6e9  # bytes that the activations of one backward pass may take, by estimate
 
@@ -43,10 +44,12 @@ def fit(
             f"{family.name} reads one text or a pair, but the data has {data.fields} text columns",
             "choose one or two with --text-column",
         )
-    with quiet(transformers):
+    with quiet():
         transformers.set_seed(int(options["seed"]))
         model, tokenizer = make_model(family, options, data, observer)
         checkpoint = last_checkpoint(out / record.CHECKPOINTS)
+        if checkpoint:
+            _at_home(checkpoint)
         if checkpoint and (state := _stopped(transformers, checkpoint, options)):
             # Only the saving was left to do; one more step would make another model of it.
             best = state.best_model_checkpoint or checkpoint
@@ -88,6 +91,18 @@ def last_checkpoint(folder: Path) -> Path | None:
         except (OSError, ValueError):
             continue
     return max(whole)[1] if whole else None
+
+
+def _at_home(checkpoint: Path) -> None:
+    """Point at the best checkpoint beside this one: the folder may have been moved since."""
+    file = checkpoint / "trainer_state.json"
+    state = json.loads(file.read_text(encoding="utf-8"))
+    best = state.get("best_model_checkpoint")
+    if best and Path(best).parent != checkpoint.parent:
+        state["best_model_checkpoint"] = str(checkpoint.parent / Path(best).name)
+        part = file.with_suffix(".part")
+        part.write_text(json.dumps(state, indent=2) + "\n", encoding="utf-8")
+        os.replace(part, file)
 
 
 def micro_batch(batch: int, longest: int, config: Any) -> tuple[int, int]:

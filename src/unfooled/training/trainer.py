@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from unfooled.data.dataset import Dataset
 from unfooled.errors import UserError
 from unfooled.resources import store
@@ -72,6 +74,8 @@ def train_prepared(
         observer.note(f"{data.skipped} rows cannot be used and are left out")
     if not len(data.valid):
         observer.note("no validation rows: every epoch is trained and the last one is kept")
+    elif unseen := [data.labels[i] for i in np.setdiff1d(data.train.labels, data.valid.labels)]:
+        observer.note(f"no validation row is labelled {', '.join(unseen)}")
     (sklearn_families if family.kind == "sklearn" else torch_families).require(family.name)
     began = time.perf_counter()
     before = float(held["seconds"])

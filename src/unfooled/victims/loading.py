@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -71,7 +72,7 @@ def split_spec(spec: str) -> tuple[str, str]:
             return "hf", str(path)
         if (path / SKLEARN_FILE).is_file():
             return "sklearn", str(path / SKLEARN_FILE)
-        if (path / "training.json").is_file():
+        if _is_unfinished(path):
             raise VictimError(
                 f"the training in {spec} was not finished", "go on with unfooled train --resume"
             )
@@ -90,6 +91,15 @@ def split_spec(spec: str) -> tuple[str, str]:
     if "/" in spec or "\\" in spec or spec.startswith((".", "~")):
         raise VictimError(f"there is no file or folder {spec}", "check the path")
     raise VictimError(f"{spec!r} is not a model", FORMS)
+
+
+def _is_unfinished(folder: Path) -> bool:
+    """Whether `unfooled train` began here and has not ended."""
+    try:
+        record = json.loads((folder / "training.json").read_text(encoding="utf-8"))
+        return bool(record["status"] != "finished")
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
 
 
 def _settle_options(kind: str, load: Callable[..., Victim], options: dict[str, Any]) -> dict[str, Any]:

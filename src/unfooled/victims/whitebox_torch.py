@@ -19,6 +19,7 @@ from unfooled.errors import CapabilityError, VictimError
 from unfooled.text import Text
 from unfooled.victims.alignment import Alignment, Marked, Readable, align, mark
 from unfooled.victims.base import SPECIMEN, TextValue, softmax
+from unfooled.victims.tokens import tensors
 from unfooled.victims.torch_hooks import as_it_was, cut_at_embeddings, eager_attention
 from unfooled.victims.whitebox import (
     AttentionMaps,
@@ -40,8 +41,8 @@ class Reading:
     """A text as the model reads it, and where its words are."""
 
     text: Marked
-    ids: list[int]
-    kinds: list[int] | None
+    ids: tuple[int, ...]
+    kinds: tuple[int, ...]  # empty for models that know no segments
     alignment: Alignment
 
 
@@ -261,17 +262,17 @@ class TorchWhiteBox:
         for row, text in enumerate(marked):
             offsets, fields = encoded["offset_mapping"][row], encoded.sequence_ids(row)
             alignment = align(text.spans, offsets, fields, text.field)
-            readings.append(Reading(text, encoded["input_ids"][row], kinds and kinds[row], alignment))
+            ids, segments = tuple(encoded["input_ids"][row]), tuple(kinds[row]) if kinds else ()
+            readings.append(Reading(text, ids, segments, alignment))
         return readings
 
     def _groups(self, readings: Sequence[Reading]) -> Iterator[tuple[list[int], dict[str, Any]]]:
         import torch
 
-        for group in same_length([len(reading.ids) for reading in readings], self.max_tokens):
+        lengths = [len(reading.ids) for reading in readings]
+        for group in same_length(lengths, self.max_tokens):
             with torch.inference_mode(False):  # a caller may have it on; such tensors know no gradients
-                inputs = {"input_ids": torch.tensor([readings[i].ids for i in group], dtype=torch.long)}
-                if readings[group[0]].kinds:
-                    inputs["token_type_ids"] = torch.tensor([readings[i].kinds for i in group])
+                inputs = tensors([(readings[i].ids, readings[i].kinds) for i in group], lengths[group[0]])
             yield group, inputs
 
     def _probe(self) -> frozenset[str]:

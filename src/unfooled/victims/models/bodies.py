@@ -11,16 +11,13 @@ from typing import NamedTuple
 
 from unfooled.errors import MissingExtraError
 from unfooled.victims.models.configuration import WordModelConfig
+from unfooled.victims.torch_hooks import steady_linear
 
 try:
     import torch
     from torch import Tensor, nn
 except ImportError:
     raise MissingExtraError("a word model", "torch") from None
-
-
-# Measured: below so many rows, and up to so many outputs, other kernels are used.
-_FEW_ROWS, _FEW_OUTPUTS, _ALIGNED = 8, 16, 4
 
 
 class Reading(NamedTuple):
@@ -30,23 +27,12 @@ class Reading(NamedTuple):
 
 
 class SteadyLinear(nn.Linear):
-    """A linear layer that, outside training, gives a row the same bits in any place of any batch.
-
-    The matrix libraries take other paths for a few rows, and for few outputs of rows that do not begin at
-    a multiple of 16 bytes; zeros fill up both.
-    """
+    """A linear layer that, outside training, gives a row the same bits in any place of any batch."""
 
     def forward(self, inputs: Tensor) -> Tensor:
-        rows = inputs.numel() // self.in_features
-        columns = -self.in_features % _ALIGNED if self.out_features <= _FEW_OUTPUTS else 0
-        if self.training or (rows >= _FEW_ROWS and not columns):
-            return nn.functional.linear(inputs, self.weight, self.bias)
-        filled = nn.functional.pad(
-            inputs.reshape(rows, self.in_features), (0, columns, 0, max(0, _FEW_ROWS - rows))
-        )
-        weight = nn.functional.pad(self.weight, (0, columns))
-        answers = nn.functional.linear(filled, weight, self.bias)[:rows]
-        return answers.reshape(*inputs.shape[:-1], self.out_features)
+        layer = nn.functional.linear if self.training else steady_linear
+        answers: Tensor = layer(inputs, self.weight, self.bias)
+        return answers
 
 
 class Recurrent(nn.Module):

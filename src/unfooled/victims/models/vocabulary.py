@@ -70,7 +70,7 @@ def build_word_tokenizer(
     if backend.get_vocab_size() == len(special):
         raise DataError(
             f"the training texts have no word that occurs {min_count} times or more",
-            "give more texts, or a smaller min_count",
+            "give more texts, or a smaller min_count: --set min_count=1",
         )
     single, pair = "$A", f"$A {SEP} $B"
     if bert:

@@ -1,4 +1,4 @@
-"""Keeps the model libraries from writing beside our own progress bars."""
+"""Keeps the model libraries from writing beside our own output."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 
 
 @contextlib.contextmanager
-def quiet(transformers: Any) -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """No bars, log lines or warnings of transformers inside; what matters is checked and raised."""
-    log = transformers.utils.logging
+    import transformers
+
+    log: Any = transformers.utils.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()
     log.disable_progress_bar()

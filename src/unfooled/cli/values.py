@@ -1,0 +1,29 @@
+"""What is typed after options, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from unfooled.errors import UserError
+
+
+def listed(value: str | None) -> list[str] | None:
+    """`a,b` as a list."""
+    return [one.strip() for one in value.split(",")] if value else None
+
+
+def columns(value: str | None) -> str | list[str] | None:
+    """One text column by its name, two as a list."""
+    names = listed(value)
+    return names[0] if names and len(names) == 1 else names
+
+
+def pairs(given: Iterable[str], option: str) -> dict[str, str]:
+    """`name=value`, each."""
+    found: dict[str, str] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals:
+            raise UserError(f"{option} {one!r} has no '='", f"write {option} name=value")
+        found[name.strip()] = value.strip()
+    return found
