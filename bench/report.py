@@ -17,12 +17,17 @@ CPU times beside it does not see other programs that took the core for a while.
 
 
 def write_report(results: dict[str, Any]) -> str:
-    scenarios = [one for name, one in results["scenarios"].items() if name != "workers"]
+    others = ("workers", "jsma", "one-word")
+    scenarios = [one for name, one in results["scenarios"].items() if name not in others]
     parts = [HEAD, _machine(results)]
     if scenarios:
         parts += [_speed(scenarios), _agreement(scenarios), _models(scenarios), _limit(scenarios)]
     if "workers" in results["scenarios"]:
         parts.append(_workers(results["scenarios"]["workers"]))
+    if "jsma" in results["scenarios"]:
+        parts.append(_jsma(results["scenarios"]["jsma"]))
+    if "one-word" in results["scenarios"]:
+        parts.append(_one_word(results["scenarios"]["one-word"]))
     if scenarios:
         parts += [_explanations(scenarios), _differences(scenarios)]
     return "\n".join(part for part in parts if part)
@@ -181,6 +186,57 @@ def _workers(one: dict[str, Any]) -> str:
         " raw forward-pass loops at once compared with one: no program can do better here.\n"
     )
     return "## Two workers\n\n" + table(head, [row]) + note
+
+
+def _jsma(one: dict[str, Any]) -> str:
+    speed, word = one["reviews_per_minute"], one["milliseconds_per_word"]
+    head = ("blocks × reviews", "loop, reviews/min", "Unfooled, reviews/min", "ratio (range)")
+    head += (
+        "ratio of CPU time",
+        "goal",
+        "met",
+        "ms per changed word, loop / Unfooled",
+        "same outcome and text",
+    )
+    row = (
+        f"{one['blocks']} × {one['examples_per_block']}" + (" (quick)" if one.get("quick") else ""),
+        f"{speed['loop']:.0f}",
+        f"{speed['unfooled']:.0f}",
+        f"**{one['ratio']:.2f}×** ({min(one['ratios']):.2f}–{max(one['ratios']):.2f})",
+        f"{one['cpu_ratio']:.2f}×",
+        f"{one['goal']:g}×",
+        "yes" if one["ratio"] >= one["goal"] else "**no**",
+        f"{word['loop']:.1f} / {word['unfooled']:.1f}",
+        f"{percent(one['same'] / one['examples'])} ({one['same']}/{one['examples']})",
+    )
+    note = (
+        "\nAgainst a 64-unit LSTM on IMDB: 250 words, at most 35 changed, a dictionary of"
+        f" {one['dictionary']:,} words. The loop handles one review at a time: a forward and a backward pass,"
+        " a product with the dictionary, a word, and a forward pass to see whether the label has flipped.\n"
+    )
+    return "## JSMA beside a plain loop\n\n" + table(head, [row]) + note
+
+
+def _one_word(one: dict[str, Any]) -> str:
+    rows = []
+    for attack in one["attacks"].values():
+        shares = attack["shares"]
+        rows.append(
+            (
+                attack["attack"] + (" (quick)" if one.get("quick") else ""),
+                len(shares),
+                f"{attack['texts_per_second']:.0f}",
+                f"**{percent(attack['share'])}** ({percent(min(shares))}–{percent(max(shares))})",
+                percent(one["goal"], 0),
+                "yes" if attack["share"] >= one["goal"] else "**no**",
+            )
+        )
+    head = ("attack", "examples", "texts/s", "of the bare forward pass (range)", "goal", "met")
+    note = (
+        f"\nOne example at a time with a vocabulary of {one['words']:,} words. The bare pass has token ids of"
+        " the same length ready and its best batch size.\n"
+    )
+    return "## The vocabulary pass of one-word attacks\n\n" + table(head, rows) + note
 
 
 def _explanations(scenarios: Sequence[dict[str, Any]]) -> str:

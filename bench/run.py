@@ -2,6 +2,8 @@
 
     python bench/run.py [--scenario NAME ...] [--examples N] [--blocks N] [--quick]
 
+The scenarios `jsma` and `one-word` need no TextAttack: they compare with a plain loop and a bare pass.
+
 Both sides are started once and then asked for one block of examples at a time, in turns (A B, B A, A B, ...),
 on the same core with one thread, so that a slow minute of the machine hits both. Writes `bench/RESULTS.md`
 and `bench/results.json`.
@@ -25,6 +27,7 @@ from bench_data import ROOT, data_source, read_jsonl
 from compare import compare, total
 from protocol import Side
 from report import write_report
+from white_box import run_jsma, run_one_word
 from workers import run_workers
 
 
@@ -214,38 +217,51 @@ def machine() -> dict[str, Any]:
 
 
 def main() -> None:
-    names = [one.name for one in SCENARIOS] + ["workers"]
+    names = [one.name for one in SCENARIOS] + ["workers", "jsma", "one-word"]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--scenario", nargs="*", choices=names, default=names)
     parser.add_argument("--examples", type=int, default=0, help="examples per block")
     parser.add_argument("--blocks", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="few examples: to see that it works")
     parser.add_argument("--textattack-python", type=Path, help="an environment that exists already")
+    parser.add_argument("--lstm", type=Path, help="LSTM folder for `jsma` in place of one trained here")
     parser.add_argument("--body", type=Path, help="MiniLM folder in place of the resource")
     parser.add_argument("--neighbours", type=Path, help="folder of a saved table in place of the resource")
     parser.add_argument("--out", type=Path, default=ROOT / "bench", help="where the results are written")
     args = parser.parse_args()
-    parts = prepare(args)
+    beside_textattack = {*names} - {"jsma", "one-word"}
+    parts = prepare(args) if beside_textattack & {*args.scenario} else None
     file = args.out / "results.json"
     # Scenarios that are not run this time keep their last figures.
     results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"scenarios": {}}
     results["machine"] = machine()
-    facts = parts.victims / "victims.json"
     results["data"] = data_source()
-    results["victims"] = json.loads(facts.read_text(encoding="utf-8")) if facts.exists() else {}
+    results["victims"] = trained()
     for scenario in SCENARIOS:
-        if scenario.name in args.scenario:
+        if scenario.name in args.scenario and parts is not None:
             measured = run_scenario(scenario, args, parts) | {"quick": args.quick, "date": machine()["date"]}
             results["scenarios"][scenario.name] = measured
             save(args.out, results)
-    if "workers" in args.scenario:
+    if "workers" in args.scenario and parts is not None:
         examples = args.examples or (20 if args.quick else 150)
         measured = run_workers(
             parts.victims / "minilm-mr", env.sentences("mr", examples), examples, args.quick
         )
         results["scenarios"]["workers"] = measured | {"quick": args.quick, "date": machine()["date"]}
         save(args.out, results)
+    for name, measure in (("jsma", run_jsma), ("one-word", run_one_word)):
+        if name in args.scenario:
+            results["scenarios"][name] = measure(args) | {"quick": args.quick, "date": machine()["date"]}
+            results["victims"] = trained()
+            save(args.out, results)
     print(f"written: {args.out / 'RESULTS.md'}", flush=True)
+
+
+def trained() -> dict[str, Any]:
+    """Test accuracies of the victims that are there."""
+    file = env.HOME / "victims" / "victims.json"
+    facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return {name: one for name, one in facts.items() if not name.endswith("quick")}
 
 
 def save(out: Path, results: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ FOUND = Result(
     queries=12,
     asked=15,
     similarity=0.875,
+    facts=(("distance", 0.5),),
 )
 FAILED = Result(
     key=9,
@@ -42,7 +43,7 @@ FAILED = Result(
 COLUMNS = [
     "key", "outcome", "label", "label_name", "text", "perturbed_text", "predicted_before", "predicted_after",
     "p_true_before", "p_true_after", "words", "changed_words", "perturbed_share", "queries", "asked",
-    "similarity", "edits", "note",
+    "similarity", "edits", "note", "facts",
 ]  # fmt: skip
 EDITS = [{"kind": "replace", "position": 1, "before": "fine", "after": "nice", "at": 4}]
 EXPECTED: list[dict[str, Any]] = [
@@ -50,7 +51,7 @@ EXPECTED: list[dict[str, Any]] = [
         zip(
             COLUMNS,
             [3, "success", 1, "pos", FOUND.original, FOUND.perturbed, "pos", "neg", 0.9, 0.3, 4, 1, 0.25, 12,
-             15, 0.875, EDITS, ""],
+             15, 0.875, EDITS, "", {"distance": 0.5}],
             strict=True,
         )
     ),
@@ -58,7 +59,7 @@ EXPECTED: list[dict[str, Any]] = [
         zip(
             COLUMNS,
             [9, "error", -1, "", "x", "x", "", "", None, None, 0, 0, 0.0, 0, 0, None, [],
-             "line 11 of the file: no label"],
+             "line 11 of the file: no label", {}],
             strict=True,
         )
     ),
@@ -85,8 +86,10 @@ def test_csv_keeps_the_data_exact(tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == COLUMNS
     for row, expected in zip(rows, EXPECTED, strict=True):
-        assert json.loads(row.pop("edits")) == expected["edits"]
-        assert row == {k: "" if v is None else str(v) for k, v in expected.items() if k != "edits"}
+        for name in ("edits", "facts"):
+            assert json.loads(row.pop(name)) == expected[name]
+        plain = {name: value for name, value in expected.items() if name not in ("edits", "facts")}
+        assert row == {name: "" if value is None else str(value) for name, value in plain.items()}
 
 
 @pytest.mark.parametrize("name", ["out.parquet", "folder"])
@@ -100,7 +103,8 @@ def test_arrow_formats(tmp_path: Path, name: str) -> None:
         export(run, out)
     export(run, out, force=True)
     rows = parquet.read_table(out).to_pylist() if out.suffix else datasets.load_from_disk(out).to_list()
-    assert [{**row, "edits": json.loads(row["edits"])} for row in rows] == EXPECTED
+    written = [{**row, **{name: json.loads(row[name]) for name in ("edits", "facts")}} for row in rows]
+    assert written == EXPECTED
 
 
 def test_pairs_get_a_column_per_field(tmp_path: Path) -> None:

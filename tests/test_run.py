@@ -230,7 +230,7 @@ def test_hard_labels_only_names_what_would_work(tmp_path: Path) -> None:
     def hard(texts: list[str]) -> list[str]:
         return ["positive" if "great" in text else "negative" for text in texts]
 
-    with pytest.raises(CapabilityError, match=r"(?s)needs probabilities.*no attack works"):
+    with pytest.raises(CapabilityError, match=r"(?s)needs probabilities.*work on it: .*tack-on@paper"):
         attack(FunctionVictim(hard, labels=("negative", "positive")), data, "deepwordbug", out=tmp_path / "x")
 
 

@@ -18,6 +18,17 @@ _BUILT_IN: dict[str, dict[str, str]] = {
     "attack": {
         "textfooler": "unfooled.attacks.textfooler:RECIPES",
         "deepwordbug": "unfooled.attacks.deepwordbug:RECIPES",
+        "tack-on": "unfooled.attacks.tack_on:RECIPES",
+        "strongest-words": "unfooled.attacks.strongest_words:RECIPES",
+        "jsma": "unfooled.attacks.jsma:RECIPES",
+        "random": "unfooled.attacks.one_word:RANDOM",
+        "list": "unfooled.attacks.one_word:LIST",
+        "gs-gr": "unfooled.attacks.one_word:GS_GR",
+        "gs-ec": "unfooled.attacks.one_word:GS_EC",
+        "asmin-gr": "unfooled.attacks.one_word:ASMIN_GR",
+        "asmax-gr": "unfooled.attacks.one_word:ASMAX_GR",
+        "asmin-ec": "unfooled.attacks.one_word:ASMIN_EC",
+        "asmax-ec": "unfooled.attacks.one_word:ASMAX_EC",
     },
     "victim": {
         "fake": "unfooled.victims.fake:load",
@@ -32,12 +43,18 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "encode": "unfooled.resources.encoders:open_encoder",
         "tag": "unfooled.resources.tagger:open_tagger",
     },
-    # Oracles that look into the victim: opened with the victim and the variant.
+    # Oracles that know the victim: opened with it and the variant.
     "inside": {
         "gradients": "unfooled.victims.whitebox_oracles:open_gradients",
         "attention": "unfooled.victims.whitebox_oracles:open_attention",
         "embeddings": "unfooled.victims.whitebox_oracles:open_embeddings",
         "sentence": "unfooled.victims.whitebox_oracles:open_sentence_vectors",
+        "sentence-distance": "unfooled.victims.word_oracles:open_distance",
+        "vocabulary": "unfooled.victims.word_oracles:open_vocabulary",
+        "readable": "unfooled.victims.word_oracles:open_readable",
+        "zeroed": "unfooled.victims.word_oracles:open_zeroed",
+        "projection": "unfooled.victims.word_oracles:open_projection",
+        "class-words": "unfooled.attacks.class_words:open_class_words",
     },
 }
 

@@ -21,6 +21,8 @@ from unfooled.core.engine import Engine
 from unfooled.core.recipe import Recipe, recipe_from_json
 from unfooled.core.result import Result
 from unfooled.text import Text
+from unfooled.victims.alignment import Marked
+from unfooled.victims.word_oracles import Projection, Pull
 
 TEXTS = (
     "The superb, pleasant film is on.",
@@ -121,4 +123,47 @@ def _tags(item: tuple[tuple[str, ...], int, tuple[str, ...]]) -> tuple[str, ...]
     return tuple("NOUN" if _number(word) < 0.8 else "ADJ" for word in (words[index], *options))
 
 
-_STAND_INS: dict[str, Callable[[Any], Any]] = {"encode": _encode, "neighbours": _neighbours, "tag": _tags}
+def _class_words(item: tuple[str, int, Any]) -> tuple[Any, ...]:
+    question, label, about = item
+    sign = 1.0 if label else -1.0
+    if question == "sway":
+        return tuple(sign * _number(word) for word in about)
+    return tuple(sorted(_LISTED, key=lambda word: (-sign * _number(word), word))[:about])
+
+
+def _attention(text: Marked) -> np.ndarray:
+    return np.array([1.0 + _number(word) for word in text.words])
+
+
+def _zeroed(item: tuple[Marked, int]) -> np.ndarray:
+    text, index = item
+    string = text.value if isinstance(text.value, str) else text.value[text.field]
+    start, end = text.spans[index]
+    return _victim(string[:start] + string[end:])
+
+
+def _distance(item: tuple[Any, Any]) -> float:
+    return round(float(np.abs(_victim(item[0]) - _victim(item[1])).sum()), 6)
+
+
+def _projection(item: Pull) -> Projection:
+    words = item.text.words
+    steepest = max(range(len(words)), key=lambda i: abs(_number(words[i])))
+    sign = 1.0 if (item.label == 1) == item.up else -1.0
+    best = sorted(_LISTED, key=lambda word: (-sign * _number(word), word))
+    return Projection(_victim(item.text.value), steepest, tuple(best[: item.most]))
+
+
+_LISTED = ("fine", "cold", "odd", "old", "slow", "quiet", "honest", "long", "superb", "dull")
+_STAND_INS: dict[str, Callable[[Any], Any]] = {
+    "encode": _encode,
+    "neighbours": _neighbours,
+    "tag": _tags,
+    "class-words": _class_words,
+    "vocabulary": lambda _: _LISTED,
+    "readable": lambda text: tuple(range(len(text.words))),
+    "attention": _attention,
+    "zeroed": _zeroed,
+    "sentence-distance": _distance,
+    "projection": _projection,
+}

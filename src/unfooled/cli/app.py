@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from unfooled import __version__
-from unfooled.cli import model_commands
+from unfooled.cli import analysis_commands, model_commands, word_commands
 from unfooled.errors import UserError
 
 
@@ -159,6 +159,8 @@ def attack(
 
 app.command(epilog=model_commands.TRAIN_EPILOG)(model_commands.train)
 app.command(epilog=model_commands.COMPARE_EPILOG)(model_commands.compare)
+app.command(epilog=word_commands.WORDS_EPILOG)(word_commands.words)
+app.command(epilog=analysis_commands.ANALYSE_EPILOG)(analysis_commands.analyse)
 
 
 @app.command()

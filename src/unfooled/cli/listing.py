@@ -26,7 +26,7 @@ def list_attacks(*, as_json: bool) -> None:
     for recipe in recipes:
         default = load_recipe(recipe.name) == recipe
         name = f"{recipe.full_name}{' *' if default else ''}"
-        table.add_row(name, recipe.summary, ", ".join(recipe.needs), recipe.paper)
+        table.add_row(name, recipe.summary, ", ".join(recipe.requires()), recipe.paper)
     Console().print(table)
     typer.echo("\n* what the name alone means. `unfooled show NAME` tells the rest.")
 
@@ -39,7 +39,7 @@ def show_attack(name: str, *, as_json: bool) -> None:
     versions = registry.load("attack", recipe.name)
     typer.echo(_account(recipe))
     typer.echo(f"\nVersions: {', '.join(f'{recipe.name}@{one}' for one in versions)}")
-    typer.echo(f"Needs of the victim: {', '.join(recipe.needs)}")
+    typer.echo(f"Needs of the victim: {', '.join(recipe.requires()) or 'nothing but decisions'}")
     typer.echo(f"Reads: {', '.join(recipe.oracles()) or 'nothing else'}")
     typer.echo(f"Settings of {recipe.full_name} (change one with --set path=value):")
     for path, value in _settings(recipe.to_json()):
@@ -74,6 +74,6 @@ def _brief(recipe: Recipe) -> dict[str, Any]:
         "name": recipe.full_name,
         "summary": recipe.summary,
         "paper": recipe.paper,
-        "needs": list(recipe.needs),
+        "needs": list(recipe.requires()),
         "asks": recipe.oracles(),
     }

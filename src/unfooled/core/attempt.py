@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,8 @@ class Attempt:
         self.budget = budget
         self.asked = 0
         self.best: Scored | None = None
+        self.note = ""  # why a search gave up, where that is not obvious
+        self.facts: dict[str, float] = {}  # what else a search found out; written into the result
         self._charged: set[Hashable] = set()
         self._known: dict[Hashable, Row] = {}
 
@@ -78,10 +80,7 @@ class Attempt:
         self.asked += len(texts)
         keys = [_brief(text.value) for text in texts]
         wanted = {key: text.value for key, text in zip(keys, texts, strict=True) if key not in self._known}
-        unpaid = [key for key in wanted if key not in self._charged]
-        room = len(unpaid) if self.budget is None else max(0, self.budget - len(self._charged))
-        refused = set(unpaid[room:])
-        self._charged.update(unpaid[:room])
+        refused = self._pay(wanted)
         for key in refused:
             del wanted[key]
         answers = yield from ask("victim", list(wanted.values()))
@@ -93,8 +92,38 @@ class Attempt:
         if not probe and scored:
             self.best = most_similar([*scored, *([self.best] if self.best else [])])
         if refused:
-            raise BudgetExhaustedError(f"the budget of {self.budget} queries is spent")
+            raise self.spent()
         return scored
+
+    def look(self, oracle: str, questions: Mapping[Hashable, Text | None]) -> Program[list[Any]]:
+        """Ask an oracle that runs the victim in its own way; one answer per question, in order.
+
+        Each is paid for like a query: as the query of its text where it reads that text as it is, else (a
+        word's vector set to zero, say) as one of its own. None of them becomes a result.
+        """
+        self.asked += len(questions)
+        keys = {item: item if text is None else _brief(text.value) for item, text in questions.items()}
+        refused = self._pay(keys.values())
+        answers = yield from ask(oracle, [item for item, key in keys.items() if key not in refused])
+        if refused:
+            raise self.spent()
+        return answers
+
+    @property
+    def room(self) -> int | None:
+        """How many queries the budget still pays for; None means any number."""
+        return None if self.budget is None else max(0, self.budget - len(self._charged))
+
+    def _pay(self, keys: Iterable[Hashable]) -> set[Hashable]:
+        """Charge what was not paid for before. Returns what the budget cannot pay."""
+        unpaid = [key for key in dict.fromkeys(keys) if key not in self._charged]
+        room = len(unpaid) if self.room is None else self.room
+        self._charged.update(unpaid[:room])
+        return set(unpaid[room:])
+
+    def spent(self) -> BudgetExhaustedError:
+        """What ends a search whose budget pays for no more."""
+        return BudgetExhaustedError(f"the budget of {self.budget} queries is spent")
 
     def _judge(self, texts: Sequence[Text], rows: list[Row]) -> list[Scored]:
         if not texts:
@@ -161,6 +190,7 @@ def attempt(
             outcome, note = "error", "there are no words to edit"
         else:
             final = yield from search.run(a, start)
+            note = a.note
     except BudgetExhaustedError as spent:
         final, note = a.best, str(spent)
     except Exception as error:
@@ -183,6 +213,7 @@ def attempt(
         asked=a.asked,
         similarity=end.similarity if end else None,
         note=note,
+        facts=tuple(sorted(a.facts.items())),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -38,6 +38,18 @@ class Recipe:
         """Names of the oracles, other than the victim, that its parts ask."""
         found = (name for part in _parts(self) for name in getattr(part, "asks", ()))
         return list(dict.fromkeys(found))
+
+    def requires(self) -> tuple[str, ...]:
+        """What it needs of the victim: its own `needs` and those of its parts."""
+        found = (name for part in _parts(self) for name in getattr(part, "needs", ()))
+        return tuple(dict.fromkeys(found))
+
+    def files(self) -> dict[str, str]:
+        """Files of the user's own that its parts read, and how to make each."""
+        found: dict[str, str] = {}
+        for part in _parts(self):
+            found |= getattr(part, "reads", {})
+        return found
 
     def to_json(self) -> dict[str, Any]:
         described = _to_json(self)
@@ -89,6 +101,29 @@ def with_setting(recipe: Recipe, path: str, value: str) -> Recipe:
         ) from None
     assert isinstance(changed, Recipe)
     return _marked(recipe, changed)
+
+
+def fitted(recipe: Recipe, victim: Any) -> Recipe:
+    """The recipe with what depends on the victim decided once, before a run.
+
+    A part decides through its method `fit(victim) -> part`. What is decided is written into the run.
+    """
+    changed = _rebuilt(recipe, lambda part: part.fit(victim) if hasattr(part, "fit") else part)
+    assert isinstance(changed, Recipe)
+    return changed
+
+
+def _rebuilt(part: Any, change: Callable[[Any], Any]) -> Any:
+    """A copy in which every part went through `change`, the outer ones first."""
+    if isinstance(part, tuple):
+        return tuple(_rebuilt(one, change) for one in part)
+    if not dataclasses.is_dataclass(part) or isinstance(part, type):
+        return part
+    part = change(part)
+    fields = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+    new = {name: _rebuilt(old, change) for name, old in fields.items()}
+    changed = {name: value for name, value in new.items() if value is not fields[name]}
+    return dataclasses.replace(part, **changed) if changed else part
 
 
 def with_everywhere(recipe: Recipe, setting: str, value: str) -> Recipe:

@@ -34,6 +34,7 @@ class Result:
     asked: int = 0  # the same, with repetitions
     similarity: float | None = None  # of the last accepted edit, on the constraint's own scale
     note: str = ""  # why it ended so, where that is not obvious
+    facts: tuple[tuple[str, float], ...] = ()  # what this kind of attack measures besides, by name
 
     @property
     def original(self) -> str:

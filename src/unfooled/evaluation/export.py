@@ -26,7 +26,7 @@ _KINDS = {
     "perturbed_text": "str",
     "predicted_before": "str", "predicted_after": "str", "p_true_before": "float", "p_true_after": "float",
     "words": "int", "changed_words": "int", "perturbed_share": "float", "queries": "int", "asked": "int",
-    "similarity": "float", "edits": "str", "note": "str",
+    "similarity": "float", "edits": "str", "note": "str", "facts": "str",
 }  # fmt: skip
 
 
@@ -88,6 +88,7 @@ def _record(result: Result, names: Sequence[str]) -> Record:
         "similarity": result.similarity,
         "edits": json.dumps([edit._asdict() for edit in result.edits], ensure_ascii=False),
         "note": result.note,
+        "facts": json.dumps(dict(result.facts)),
     }
 
 
@@ -156,7 +157,7 @@ def _write_csv(path: Path, columns: dict[str, str], rows: Iterator[Record]) -> N
 def _write_jsonl(path: Path, columns: dict[str, str], rows: Iterator[Record]) -> None:
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         for row in rows:
-            row["edits"] = json.loads(row["edits"])
+            row |= {name: json.loads(row[name]) for name in ("edits", "facts")}
             file.write(json.dumps({name: row.get(name) for name in columns}, ensure_ascii=False) + "\n")
 
 

@@ -100,6 +100,7 @@ class Summary:
     similarity: Mean  # of the successes that have one
     substitutions: tuple[Substitution, ...]  # the most frequent ones of the successes, in lower case
     error_notes: tuple[ErrorNote, ...]  # the most frequent ones
+    draws: Mean  # share of random draws that succeed, per attacked example; of attacks that draw many times
 
     @property
     def total(self) -> int:
@@ -126,6 +127,7 @@ class Summary:
             "words_changed": self.words_changed.to_dict(),
             "queries": self.queries.to_dict(),
             "similarity": self.similarity.to_dict(),
+            "draws": self.draws.to_dict(),
             "substitutions": [
                 {"before": s.before, "after": s.after, "count": s.count} for s in self.substitutions
             ],
@@ -137,7 +139,7 @@ def summarise(run: RunFile) -> Summary:
     """One pass over the results, a few bytes kept of each."""
     counts: dict[Outcome, int] = dict.fromkeys(OUTCOMES, 0)
     shares, changed = array("d"), array("L")
-    queries, similarities = array("L"), array("d")
+    queries, similarities, draws = array("L"), array("d"), array("d")
     pairs: Counter[tuple[str, str]] = Counter()
     notes: dict[str, list[int]] = {}
     right_before = right_after = 0
@@ -148,6 +150,8 @@ def summarise(run: RunFile) -> Summary:
             right_after += decided(result.perturbed_probs) == result.label
         if result.outcome in ("success", "failure"):
             queries.append(result.queries)
+            if (facts := dict(result.facts)).get("draws"):
+                draws.append(facts["draws_won"] / facts["draws"])
         if result.outcome == "success":
             shares.append(result.share)
             changed.append(len(result.edits))
@@ -174,6 +178,7 @@ def summarise(run: RunFile) -> Summary:
                 :_NOTES
             ]
         ),
+        draws=Mean.of(draws),
     )
 
 

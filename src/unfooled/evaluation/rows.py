@@ -10,7 +10,7 @@ from unfooled.text import Edit
 
 COLUMNS = (
     "key, outcome, label, fields, field, perturbed, probs, perturbed_probs, edits, words, queries, asked, "
-    "similarity, note"
+    "similarity, note, facts"
 )
 
 
@@ -48,6 +48,7 @@ def to_row(result: Result) -> tuple[Any, ...]:
         int(result.asked),
         None if result.similarity is None else float(result.similarity),
         _plain(result.note),
+        dump(dict(result.facts)),
     )
 
 
@@ -65,6 +66,7 @@ def to_result(row: tuple[Any, ...]) -> Result:
         *numbers,
         similarity,
         note,
+        facts,
     ) = row
     words, queries, asked = numbers
     return Result(
@@ -82,4 +84,5 @@ def to_result(row: tuple[Any, ...]) -> Result:
         asked=asked,
         similarity=similarity,
         note=note,
+        facts=tuple(json.loads(facts).items()),
     )

@@ -14,14 +14,14 @@ from typing import Any
 
 import unfooled
 from unfooled.attacks.goals import Targeted
-from unfooled.core.recipe import Recipe, all_recipes, load_recipe
+from unfooled.core.recipe import Recipe, all_recipes, fitted, load_recipe
 from unfooled.core.result import Result
 from unfooled.data.dataset import Dataset
 from unfooled.data.examples import Example
 from unfooled.data.loading import load_data
 from unfooled.errors import CapabilityError, DataError, VictimError
 from unfooled.evaluation.metrics import Summary, summarise
-from unfooled.evaluation.session import Session, Settings, require_resources
+from unfooled.evaluation.session import Session, Settings, open_inside, require_resources
 from unfooled.evaluation.store import RunFile
 from unfooled.evaluation.workers import attack_in_workers
 from unfooled.victims.base import TextValue, Victim
@@ -89,6 +89,7 @@ def attack(
     settings = settings or Settings()
     observer = observer or Observer()
     require_capabilities(recipe, victim)
+    recipe = fitted(recipe, victim)
     if target is not None:
         recipe = aim_at(recipe, target, victim.labels)
     if limit is not None and limit < 1:
@@ -96,6 +97,7 @@ def attack(
     if workers < 1:
         raise DataError(f"workers={workers} makes no sense", "workers is at least 1")
     resources = require_resources(recipe)
+    open_inside(recipe, victim)  # what does not fit is said before a run file is made
 
     total = len(dataset) if limit is None else min(limit, len(dataset))
     sample = [one for one in islice(dataset, min(total, PREFLIGHT_EXAMPLES)) if not one.problem]
@@ -129,10 +131,10 @@ def attack(
 
 
 def require_capabilities(recipe: Recipe, victim: Victim) -> None:
-    missing = [need for need in recipe.needs if need not in victim.capabilities]
+    missing = [need for need in recipe.requires() if need not in victim.capabilities]
     if not missing:
         return
-    fit = [one.full_name for one in all_recipes() if set(one.needs) <= victim.capabilities]
+    fit = [one.full_name for one in all_recipes() if set(one.requires()) <= victim.capabilities]
     raise CapabilityError(
         f"{recipe.full_name} needs {' and '.join(missing)}, which {victim.name} does not give",
         f"attacks that work on it: {', '.join(fit)}" if fit else "no attack works on such a victim yet",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from unfooled.batching import Meter
@@ -11,7 +12,7 @@ from unfooled.core.attempt import attempt
 from unfooled.core.engine import Engine
 from unfooled.core.oracle import AsyncOracle, Oracle
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, fitted
 from unfooled.core.result import Result
 from unfooled.data.examples import Example
 from unfooled.errors import ResourceError, UserError
@@ -54,20 +55,34 @@ def require_resources(recipe: Recipe) -> dict[str, str]:
             f"{recipe.full_name} needs {', '.join(missing)}, not here yet",
             f"run: unfooled resources get {' '.join(missing)}",
         )
-    return {name: store.fingerprint(variant) for name, variant in variants.items()}
+    found = {name: store.fingerprint(variant) for name, variant in variants.items()}
+    for path, remedy in recipe.files().items():
+        if not Path(path).expanduser().is_file():
+            raise ResourceError(f"{recipe.full_name} reads the file {path}, which is not here", remedy)
+        found[f"file:{path}"] = store.fingerprint(path)
+    return found
 
 
 def open_oracles(recipe: Recipe, victim: Victim) -> dict[str, Oracle | AsyncOracle]:
     """Everything the recipe asks, the victim last."""
+    inside = open_inside(recipe, victim)
     oracles: dict[str, Oracle | AsyncOracle] = {}
     for name in recipe.oracles():
         kind, _, variant = name.partition(":")
-        if kind in registry.names("inside"):
-            oracles[name] = registry.load("inside", kind)(victim, variant)
-        else:
-            oracles[name] = registry.load("oracle", kind)(variant)
+        oracles[name] = inside[name] if name in inside else registry.load("oracle", kind)(variant)
     oracles["victim"] = oracle_for(victim)
     return oracles
+
+
+def open_inside(recipe: Recipe, victim: Victim) -> dict[str, Oracle]:
+    """The oracles that know the victim. Cheap to open: what does not fit together is found out here."""
+    inside = registry.names("inside")
+    split = {name: name.partition(":") for name in recipe.oracles()}
+    return {
+        name: registry.load("inside", kind)(victim, variant)
+        for name, (kind, _, variant) in split.items()
+        if kind in inside
+    }
 
 
 class Session:
@@ -82,7 +97,7 @@ class Session:
         oracles: Mapping[str, Oracle | AsyncOracle] | None = None,
         known_good: Hashable = None,
     ) -> None:
-        self.recipe = recipe
+        self.recipe = recipe = fitted(recipe, victim)
         self.settings = settings or Settings()
         self.oracles = dict(oracles) if oracles is not None else open_oracles(recipe, victim)
         self.engine: Engine[Result] = Engine(

@@ -23,7 +23,7 @@ from unfooled.errors import RunFileError
 from unfooled.evaluation.lock import Lock
 from unfooled.evaluation.rows import COLUMNS, dump, to_result, to_row
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 2: the column `facts`
 FILE = "run.sqlite"
 _COMMIT_RESULTS = 200
 _COMMIT_SECONDS = 0.5
@@ -35,13 +35,13 @@ CREATE TABLE results (
     key INTEGER PRIMARY KEY, outcome TEXT NOT NULL, label INTEGER NOT NULL, fields TEXT NOT NULL,
     field INTEGER NOT NULL, perturbed TEXT NOT NULL, probs TEXT NOT NULL, perturbed_probs TEXT NOT NULL,
     edits TEXT NOT NULL, words INTEGER NOT NULL, queries INTEGER NOT NULL, asked INTEGER NOT NULL,
-    similarity REAL, note TEXT NOT NULL
+    similarity REAL, note TEXT NOT NULL, facts TEXT NOT NULL DEFAULT '{}'
 );
 CREATE TABLE counters (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 _CHANGED = {"victim": "the model changed", "data": "the data or the choice of rows changed"}
 _FINGERPRINT = re.compile(r"\b[0-9a-f]{32,}\b")
-_INSERT = f"INSERT OR REPLACE INTO results ({COLUMNS}) VALUES ({', '.join('?' * 14)})"
+_INSERT = f"INSERT OR REPLACE INTO results ({COLUMNS}) VALUES ({', '.join('?' * 15)})"
 
 
 class RunFile:
@@ -54,6 +54,7 @@ class RunFile:
         self._waiting: list[tuple[Any, ...]] = []
         self._committed_at = time.monotonic()
         self._closed = False
+        self._columns = COLUMNS
 
     # -- opening -----------------------------------------------------------------------------------
 
@@ -119,6 +120,7 @@ class RunFile:
         if tables:
             self._check_version()
             self._continue(header)
+            self._renew()
             return
         entries = {**header, "schema_version": SCHEMA_VERSION, "resumes": []}
         with self._transaction():
@@ -145,6 +147,19 @@ class RunFile:
                 f"{self.path}: written by a newer version (format {version}, known up to {SCHEMA_VERSION})",
                 "upgrade with pip install -U unfooled" + ("" if reading else ", or choose another --out"),
             )
+        if version < 2:
+            self._columns = COLUMNS.replace("facts", "'{}'")
+
+    def _renew(self) -> None:
+        """Bring a run of an older format up to date, so that new results fit in."""
+        if self._columns == COLUMNS:
+            return
+        with self._transaction():
+            self._db.execute("ALTER TABLE results ADD COLUMN facts TEXT NOT NULL DEFAULT '{}'")
+            self._db.execute(
+                "UPDATE header SET value = ? WHERE key = 'schema_version'", (dump(SCHEMA_VERSION),)
+            )
+        self._columns = COLUMNS
 
     def _continue(self, header: dict[str, Any]) -> None:
         old = self.header
@@ -279,9 +294,8 @@ class RunFile:
     def _rows(self, outcome: Outcome | None, keys: range | None = None) -> Iterator[tuple[Any, ...]]:
         low, high = (-(2**63), 2**63 - 1) if keys is None else (keys.start, keys.stop - 1)
         condition, given = ("AND outcome = ?", (outcome,)) if outcome else ("", ())
-        query = (
-            f"SELECT {COLUMNS} FROM results WHERE key BETWEEN ? AND ? {condition} ORDER BY key LIMIT {_PAGE}"
-        )
+        query = f"SELECT {self._columns} FROM results WHERE key BETWEEN ? AND ? {condition}"
+        query += f" ORDER BY key LIMIT {_PAGE}"
         while True:
             with self._explained():
                 page = self._db.execute(query, (low, high, *given)).fetchall()

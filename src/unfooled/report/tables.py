@@ -26,6 +26,8 @@ def summary_rows(summary: Summary) -> list[Row]:
         _mean("queries per attacked example", summary.queries, "{:.1f}"),
         Row("queries, median", _shown(summary.queries.median, "{:.0f}"), "", str(summary.queries.n)),
     ]
+    if summary.draws.n:
+        rows.insert(3, _mean("success rate over all random draws", summary.draws, "{:.2%}"))
     if summary.similarity.n:
         rows.append(_mean("similarity of the last edit", summary.similarity, "{:.3f}"))
     return rows

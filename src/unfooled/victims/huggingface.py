@@ -29,7 +29,7 @@ from unfooled.victims.options import require_not_negative
 from unfooled.victims.quiet import quiet
 from unfooled.victims.tokens import Tokens, tensors, tokenise
 from unfooled.victims.torch_hooks import make_steady
-from unfooled.victims.whitebox_torch import TorchWhiteBox
+from unfooled.victims.whitebox_words import TorchWords
 
 # Tokens per forward pass: the fastest on one core, by a little. A recurrent network goes word by word, so it
 # pays to take more texts along.
@@ -40,13 +40,14 @@ _HASHED = ("*.safetensors", "*.bin", "config.json", "tokenizer.json", "tokenizer
            "vocab.txt", "vocab.json", "merges.txt", "*.model")  # fmt: skip
 
 
-class HuggingFaceVictim(TorchWhiteBox, Reloadable):
+class HuggingFaceVictim(TorchWords, Reloadable):
     """A model and its tokenizer, run with next to no padding: texts of like length share a forward pass.
 
     The scores of a text do not depend on the texts beside it: how far it is padded, if at all, follows from
     its own length (see `batching`). `max_tokens` bounds a pass; 0 means what suits the model. `meter` counts
     what was computed and `truncated` the texts that were longer than the model can read. Gradients, attention
-    and embeddings per word come from `TorchWhiteBox`; `capabilities` names those that this model gives. One
+    and embeddings per word come from `TorchWhiteBox`, its own words from `TorchWords`; `capabilities` names
+    what it gives. One
     thread at a time.
     """
 

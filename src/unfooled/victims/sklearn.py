@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from unfooled.errors import MissingExtraError, VictimError
+from unfooled.text import WORD
 from unfooled.victims.bagofwords import FastWords
 from unfooled.victims.base import (
     Probabilities,
@@ -87,6 +88,22 @@ class SklearnVictim(Reloadable):
             else:
                 scores = self._ask(words.rest, words.matrix(strings))
         return scores if self._order is None else scores[:, self._order]
+
+    def vocabulary(self) -> tuple[str, ...]:
+        """The words of the pipeline's vectorizer, most frequent first where it remembers how frequent.
+
+        Without that memory in a fixed random order, so that the first thousand stand for all.
+        """
+        steps = [step for _, step in getattr(self.pipeline, "steps", ())]
+        vectorizer = next((step for step in steps if hasattr(step, "vocabulary_")), None)
+        columns: dict[str, int] = {} if vectorizer is None else vectorizer.vocabulary_
+        words = sorted(word for word in columns if WORD.fullmatch(word))
+        weights = _frequencies(steps, len(columns))
+        if weights is None:
+            order = np.random.default_rng(0).permutation(len(words))
+        else:
+            order = np.argsort([-weights[columns[word]] for word in words], kind="stable")
+        return tuple(words[place] for place in order)
 
     def fingerprint(self) -> str:
         if not self._fingerprint:
@@ -207,6 +224,16 @@ def _score(pipeline: Any, classes: int) -> str:
     if hasattr(pipeline, "decision_function"):
         return "sigmoid(decision_function)" if classes == 2 else "softmax(decision_function)"
     return "predict"
+
+
+def _frequencies(steps: Sequence[Any], width: int) -> Any:
+    """A number per column that rises with its frequency in the training texts, or None."""
+    for step in steps:
+        if len(getattr(step, "idf_", ())) == width:
+            return -np.asarray(step.idf_)
+        if np.shape(getattr(step, "feature_count_", ()))[-1:] == (width,):
+            return np.asarray(step.feature_count_).sum(axis=0)
+    return None
 
 
 def _version() -> str:

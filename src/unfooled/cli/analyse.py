@@ -1,0 +1,176 @@
+"""`unfooled analyse`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, cast, get_args
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from unfooled.cli.app import Exit
+from unfooled.data.dataset import Dataset
+from unfooled.data.loading import load_data
+from unfooled.errors import MissingExtraError, UserError
+from unfooled.evaluation.analysis import PARTS, Analysis, AnalysisObserver, analyse
+from unfooled.evaluation.analysis_pca import Features
+from unfooled.evaluation.store import RunFile
+from unfooled.report.analysis_folder import write_analysis
+from unfooled.report.analysis_tables import analysis_rows
+from unfooled.report.words import visible
+from unfooled.victims.base import Victim
+from unfooled.victims.loading import load_victim
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalyseOptions:
+    run: Path
+    out: Path
+    model: str | None
+    example: tuple[int, ...] | None
+    examples: int
+    data: str | None
+    only: tuple[str, ...]
+    limit: int | None
+    pca: str
+    rows: int
+    width: int
+    every_head: bool
+    seed: int
+    split: str
+    text_column: str | None
+    label_column: str | None
+    encoding: str
+    labels: str | None
+    victim_options: tuple[str, ...]
+    trust_pickle: bool
+    json: bool
+
+
+class AnalyseProgress(AnalysisObserver):
+    """A bar on standard error for each part that takes time."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(elapsed_when_finished=False),
+            console=console,
+        )
+        self._task = self._progress.add_task("", visible=False)
+
+    def __enter__(self) -> AnalyseProgress:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def started(self, what: str, total: int) -> None:
+        self._task = self._progress.add_task(escape(what), total=total)
+
+    def advanced(self, count: int) -> None:
+        self._progress.advance(self._task, count)
+
+
+def run_analyse(options: AnalyseOptions) -> int:
+    if options.pca not in get_args(Features):
+        raise UserError(f"there is no PCA of {options.pca!r}", f"choose from {', '.join(get_args(Features))}")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtraError("pictures", "plots")  # now, not after minutes of computing
+    RunFile.read(options.run).close()  # a wrong path is told before a model is loaded
+    only = options.only or PARTS
+    console = Console(stderr=True, quiet=options.json)
+    with console.status("loading") if options.model or options.data else console.status("reading"):
+        victim = _victim(options)
+        data = _data(options) if "pca" in only else None
+    with AnalyseProgress(console) as observer:
+        analysis = analyse(
+            options.run,
+            victim=victim,
+            data=data,
+            keys=options.example,
+            examples=options.examples,
+            limit=options.limit,
+            only=only,
+            features=cast(Features, options.pca),
+            seed=options.seed,
+            observer=observer,
+        )
+        folder = write_analysis(
+            analysis,
+            options.out,
+            width=options.width,
+            every_head=options.every_head,
+            observer=observer,
+        )
+    if options.json:
+        typer.echo((folder / "summary.json").read_text(encoding="utf-8"), nl=False)
+        return Exit.DONE
+    show_analysis(analysis, folder)
+    return Exit.DONE
+
+
+def show_analysis(analysis: Analysis, folder: Path) -> None:
+    console = Console()
+    title = f"{analysis.attack} on {analysis.victim}, data {analysis.data}"
+    console.print(visible(title), style="bold", highlight=False, markup=False)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    table.add_column("value", justify="right")
+    table.add_column("95 % interval", justify="right")
+    table.add_column("n", justify="right")
+    for row in analysis_rows(analysis):
+        table.add_row(*row)
+    console.print(table)
+    for note in analysis.notes:
+        console.print(f"! {visible(note)}", highlight=False, markup=False)
+    written = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["files"]
+    pictures = sum(name.endswith(".svg") for name in written)
+    console.print(
+        f"{pictures} pictures and {sum(name.endswith('.csv') for name in written)} tables: {folder}/index.md",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _victim(options: AnalyseOptions) -> Victim | None:
+    if options.model is None:
+        return None
+    given: dict[str, Any] = {}
+    for one in options.victim_options:
+        name, equals, value = one.partition("=")
+        if not equals:
+            raise UserError(f"--victim-option {one!r} has no '='", "write --victim-option name=value")
+        given[name.strip()] = value.strip()
+        with contextlib.suppress(json.JSONDecodeError):
+            given[name.strip()] = json.loads(value)  # as `attack` reads it
+    return load_victim(options.model, labels=options.labels, trust_pickle=options.trust_pickle, **given)
+
+
+def _data(options: AnalyseOptions) -> Dataset | None:
+    if options.data is None:
+        return None
+    columns = [one.strip() for one in options.text_column.split(",")] if options.text_column else None
+    return load_data(
+        options.data,
+        text=columns[0] if columns and len(columns) == 1 else columns,
+        label=options.label_column,
+        split=options.split,
+        encoding=options.encoding,
+        sample=options.rows,
+        seed=options.seed,
+    )

@@ -1,0 +1,237 @@
+"""Fast passes of the papers' word models over texts of mixed lengths, for many small steps.
+
+A recurrent model pays for each position and hardly for each row. So a pass holds texts of mixed lengths,
+padded to the longest, and always the same number of rows: measured, a row then has the same bits whatever
+stands beside it. Where the gradient is wanted for late words alone, what comes before is read only once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain, count, groupby, islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unfooled.victims.alignment import Alignment, Marked, Span
+from unfooled.victims.base import SPECIMEN
+from unfooled.victims.whitebox_torch import Reading
+
+MODEL_TYPE = "unfooled-words"
+ROWS = 16  # about the fastest on one core
+_STRETCH = re.compile(r"\S+")
+_MOST = 200_000  # stretches remembered
+_MOST_STATES = 4096  # beginnings remembered
+
+Integers = NDArray[np.int64]
+
+
+def is_word_model(model: Any) -> bool:
+    return getattr(model.config, "model_type", "") == MODEL_TYPE
+
+
+def padded(rows: Sequence[Sequence[int]], padding: int) -> dict[str, Any]:
+    """Inputs of exactly `ROWS` rows; copies of the first one fill up."""
+    import torch
+
+    width = max(1, *map(len, rows))
+    ids = np.full((ROWS, width), padding, dtype=np.int64)
+    mask = np.zeros((ROWS, width), dtype=np.int64)
+    for at in range(ROWS):
+        row = rows[at] if at < len(rows) else rows[0]
+        ids[at, : len(row)] = row
+        mask[at, : len(row)] = 1
+    with torch.inference_mode(False):
+        return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
+
+
+class Beginnings:
+    """What an LSTM that reads in one direction and decides at the end remembers of the beginnings of texts.
+
+    A search that changes late words reads the same beginnings again and again: their states are kept, and
+    gradients for the words behind them are the same without them.
+    """
+
+    def __init__(self, model: Any) -> None:
+        import torch
+
+        self._model = model
+        self._layers = [module for module in model.modules() if type(module) is torch.nn.LSTM]
+        self._known: OrderedDict[tuple[int, ...], Any] = OrderedDict()  # [layers, 2, units] each
+
+    @staticmethod
+    def suit(model: Any) -> bool:
+        config = model.config
+        return (
+            is_word_model(model)
+            and config.kind == "lstm"
+            and config.pool == "last"
+            and not config.bidirectional
+        )
+
+    def learn(self, beginnings: Sequence[tuple[int, ...]]) -> None:
+        """Read those that are new, passes of equal length each."""
+        import torch
+
+        new = sorted({one for one in beginnings if one and one not in self._known}, key=len)
+        for _, same in groupby(new, key=len):
+            while rows := list(islice(same, ROWS)):
+                states: list[Any] = []
+                with torch.no_grad(), self._patched(partial(_keep_state, states)):
+                    self._model(**padded(rows, 0))
+                kept = torch.stack([torch.cat(state) for state in states])  # [layers, 2, rows, units]
+                self._known.update((row, kept[:, :, at]) for at, row in enumerate(rows))
+        for one in beginnings:
+            if one:
+                self._known.move_to_end(one)
+        while len(self._known) > max(_MOST_STATES, len(beginnings)):
+            self._known.popitem(last=False)
+
+    def after(self, beginnings: Sequence[tuple[int, ...]]) -> contextlib.AbstractContextManager[None]:
+        """While open, row after row of a pass goes on where these ended."""
+        import torch
+
+        units = self._layers[0].hidden_size
+        nothing = torch.zeros(len(self._layers), 2, units)
+        rows = [self._known[one] if one else nothing for one in beginnings]
+        rows += [rows[0]] * (ROWS - len(rows))
+        states = torch.stack(rows, dim=2)  # [layers, 2, rows, units]
+        return self._patched(partial(_start_from, iter(states)))
+
+    @contextlib.contextmanager
+    def _patched(self, call: Callable[[Any, Any], Any]) -> Iterator[None]:
+        for layer in self._layers:
+            layer.forward = partial(call, layer)  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            for layer in self._layers:
+                del layer.forward
+
+
+def _keep_state(states: list[Any], layer: Any, vectors: Any) -> Any:
+    import torch
+
+    found = torch.nn.LSTM.forward(layer, vectors)
+    states.append(found[1])
+    return found
+
+
+def _start_from(states: Iterator[Any], layer: Any, vectors: Any) -> Any:
+    import torch
+
+    hidden, cell = next(states)
+    return torch.nn.LSTM.forward(layer, vectors, (hidden[None].contiguous(), cell[None].contiguous()))
+
+
+class StretchReader:
+    """Tokens of a text from those of its stretches between spaces, each of which the tokenizer reads once.
+
+    Only for tokenizers that read single texts stretch by stretch and add nothing around: `of` tries that out.
+    """
+
+    def __init__(self, tokenizer: Any, max_length: int) -> None:
+        self._tokenizer = tokenizer
+        self._max_length = max_length
+        self._forget()
+
+    def _forget(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._sizes = np.zeros(0, dtype=np.int64)  # tokens of each stretch
+        self._table = np.zeros((0, 3), dtype=np.int64)  # of all stretches: id, first character, end
+        self._starts = self._sizes  # where in the table each begins
+
+    @classmethod
+    def of(cls, tokenizer: Any, max_length: int) -> StretchReader | None:
+        reader = cls(tokenizer, max_length)
+        odd = "Don't \t stop— it's\nthe 1990's; “so-called” ’tis naïve İstanbul 👍🏽 x_y (a).b 'S"
+        samples = [SPECIMEN, odd, "", " . ", " ".join(list(tokenizer.get_vocab())[:500]), odd * 50]
+        whole = tokenizer(
+            samples, truncation=True, max_length=max_length, return_offsets_mapping=True, verbose=False
+        )
+        for at, (ids, spans) in enumerate(reader.tokens(samples)):
+            expected = [list(span) for span in whole["offset_mapping"][at]]
+            if ids.tolist() != whole["input_ids"][at] or spans.tolist() != expected:
+                return None
+        return reader
+
+    def read(self, texts: Sequence[Marked]) -> list[Reading]:
+        """For single texts, what `TorchWhiteBox._read` gives."""
+        found = self.tokens([str(text.value) for text in texts])
+        return [
+            Reading(text, ids.tolist(), None, _aligned(text.spans, spans))
+            for text, (ids, spans) in zip(texts, found, strict=True)
+        ]
+
+    def tokens(self, strings: Sequence[str]) -> list[tuple[Integers, Integers]]:
+        """Of each string the ids, and the first and end character of each: all strings in a few calls."""
+        parts = [string.split() for string in strings]
+        flat = list(chain.from_iterable(parts))
+        self._learn(flat)
+        which = np.fromiter(map(self._numbers.__getitem__, flat), dtype=np.int64, count=len(flat))
+        lengths = np.fromiter(map(len, flat), dtype=np.int64, count=len(flat))
+        at = np.cumsum(lengths + 1) - lengths - 1  # as if single spaces stood between all of them
+        sizes = self._sizes[which]
+        shift = self._starts[which] - (np.cumsum(sizes) - sizes)
+        rows = self._table[np.arange(sizes.sum()) + np.repeat(shift, sizes)]
+        ends = np.concatenate([[0], np.cumsum(sizes)])  # in tokens, before each stretch
+        found = []
+        first = 0
+        for string, own in zip(strings, parts, strict=True):
+            last = first + len(own)
+            begin, end = int(ends[first]), int(ends[last])
+            end = min(end, begin + self._max_length)
+            starts = at[first:last]
+            if own and int(starts[-1] - starts[0]) + len(own[-1]) == len(string):
+                starts = starts - starts[0]
+            else:  # other spaces, or some at the ends
+                starts = np.array([match.start() for match in _STRETCH.finditer(string)], dtype=np.int64)
+            shifts = np.repeat(starts, sizes[first:last])[: end - begin, None]
+            found.append((rows[begin:end, 0], rows[begin:end, 1:] + shifts))
+            first = last
+        return found
+
+    def _learn(self, parts: Sequence[str]) -> None:
+        """Let the tokenizer read all new stretches in one call."""
+        if len(self._numbers) > _MOST:
+            self._forget()
+        known = self._numbers
+        new = sorted({part for part in parts if part not in known})
+        if not new:
+            return
+        read = self._tokenizer(
+            new, return_offsets_mapping=True, return_attention_mask=False, truncation=False, verbose=False
+        )
+        self._numbers.update(zip(new, count(len(known)), strict=False))
+        sizes = [len(ids) for ids in read["input_ids"]]
+        rows = [
+            (number, start, end)
+            for ids, spans in zip(read["input_ids"], read["offset_mapping"], strict=True)
+            for number, (start, end) in zip(ids, spans, strict=True)
+        ]
+        self._sizes = np.concatenate([self._sizes, np.array(sizes, dtype=np.int64)])
+        self._table = np.concatenate([self._table, np.array(rows, dtype=np.int64).reshape(-1, 3)])
+        self._starts = np.cumsum(self._sizes) - self._sizes
+
+
+def _aligned(spans: Sequence[Span], where: Integers) -> Alignment:
+    """As `align`, for a text without other fields."""
+    some = where[:, 1] > where[:, 0]
+    if len(spans) == 1:  # what a search asks step by step
+        (start, end), *_ = spans
+        tokens = np.flatnonzero(some & (where[:, 1] > start) & (where[:, 0] < end))
+        return Alignment(len(where), np.array([len(tokens)]), tokens, np.zeros(len(tokens), dtype=np.intp))
+    edges = np.fromiter(chain.from_iterable(spans), dtype=np.intp, count=2 * len(spans)).reshape(-1, 2)
+    first = np.searchsorted(edges[:, 1], where[:, 0], side="right")
+    behind = np.searchsorted(edges[:, 0], where[:, 1], side="left")
+    counts = np.where(some, np.maximum(behind - first, 0), 0)
+    tokens = np.repeat(np.arange(len(where)), counts)
+    runs = np.arange(len(tokens)) - np.repeat(np.cumsum(counts) - counts, counts)
+    words = first[tokens] + runs
+    pieces = np.bincount(words, minlength=len(edges)).astype(np.int64)
+    return Alignment(len(where), pieces, tokens, words)

@@ -1,0 +1,298 @@
+"""Whole words inside real models, against plain loops over single texts; facts in the run file."""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unfooled.attacks.jsma import marked
+from unfooled.core.result import Result
+from unfooled.errors import CapabilityError
+from unfooled.evaluation.store import RunFile
+from unfooled.text import Text
+from unfooled.victims.alignment import mark
+from unfooled.victims.base import softmax
+from unfooled.victims.fake import FakeVictim
+from unfooled.victims.word_oracles import (
+    open_distance,
+    open_projection,
+    open_readable,
+    open_vocabulary,
+    open_zeroed,
+)
+from word_toys import VectorVictim
+
+torch: Any = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from tiny_models import PIECES, tiny  # noqa: E402
+from unfooled.victims.huggingface import HuggingFaceVictim  # noqa: E402
+
+KINDS = ("lstm", "bilstm-attention", "word-cnn", "bert", "roberta", "gpt2")
+TEXTS: list[Any] = [
+    "the film is good",
+    "Films, very badly!",
+    "a dull plot and a great movie 👍🏽",
+    "the movie was fun",
+    "good " * 40,
+]
+PAIRS: list[Any] = [("the film", "is very good"), ("a plot", "dull films"), ("", "bad")]
+
+
+@cache
+def victim_of(kind: str) -> HuggingFaceVictim:
+    return tiny(kind)
+
+
+# -- vocabulary ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["lstm", "bert"])
+def test_the_vocabulary_is_the_whole_words(kind: str) -> None:
+    words = [piece for piece in PIECES if piece.isalpha()]  # no punctuation, no ##pieces, no special tokens
+    assert victim_of(kind).vocabulary() == tuple(words)
+
+
+def test_of_a_byte_tokenizer_the_words_behind_a_space_count() -> None:
+    victim = victim_of("roberta")
+    words, vectors = victim.vocabulary_vectors()
+    assert "the" in words
+    assert len(words) == len(set(words)) == len(vectors)
+    table = victim.model.get_input_embeddings().weight.detach().numpy()
+    spaced, bare = victim.tokenizer([" the", "the"], add_special_tokens=False)["input_ids"]
+    assert spaced != bare
+    assert np.array_equal(vectors[words.index("the")], table[spaced[0]])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_words_vector_is_what_the_model_reads_in_a_text(kind: str) -> None:
+    victim = victim_of(kind)
+    words, vectors = victim.vocabulary_vectors()
+    assert vectors.dtype == np.float32
+    for word, vector in list(zip(words, vectors, strict=True))[::3]:
+        (found,) = victim.embeddings([f"the {word} is"])
+        assert found.pieces[1] == 1
+        assert np.array_equal(found.input[1], vector)
+
+
+# -- zero vectors ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_zeroed_word_is_a_zero_vector(kind: str) -> None:
+    victim = victim_of(kind)
+    for value in [*TEXTS[:4], *([] if kind == "gpt2" else PAIRS)]:
+        text = mark(value)
+        reading = victim._read([text])[0]
+        items = [(text, index) for index in range(len(text.words))]
+        for (_, index), found in zip(items, victim.zeroed(items), strict=True):
+            ids = torch.tensor([reading.ids])
+            vectors = victim.model.get_input_embeddings()(ids).detach().clone()
+            own = reading.alignment.tokens[reading.alignment.words == index]
+            vectors[0, own] = 0.0
+            kinds = {"token_type_ids": torch.tensor([reading.kinds])} if reading.kinds else {}
+            if kind == "gpt2":
+                kinds = {}  # its segments are embedded with the same table, from ids that are not there
+            with torch.no_grad():
+                logits = victim.model(inputs_embeds=vectors, **kinds).logits.numpy()
+            if kind != "gpt2" or not any(reading.kinds or ()):
+                expected = softmax(logits)[0]
+                if kind != "gpt2":
+                    assert found == pytest.approx(expected, abs=1e-5)
+            assert found.sum() == pytest.approx(1.0)
+
+
+def test_several_pieces_become_zero_together_and_unread_words_change_nothing() -> None:
+    victim = victim_of("bert")
+    text = mark("the films")  # film ##s
+    one, other = victim.zeroed([(text, 1), (text, 0)])
+    assert not np.allclose(one, other)
+    long = mark("good " * 40)
+    assert victim.zeroed([(long, 39)])[0] == pytest.approx(victim.predict([long.value])[0], abs=1e-6)
+
+
+def test_the_hook_is_gone_afterwards() -> None:
+    victim = victim_of("lstm")
+    before = victim.predict(TEXTS)
+    victim.zeroed([(TEXTS[0], 1)])
+    assert not victim.model.get_input_embeddings()._forward_hooks
+    assert np.array_equal(victim.predict(TEXTS), before)
+
+
+# -- slopes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_slopes_are_rows_of_the_jacobian_and_come_with_the_scores(kind: str) -> None:
+    victim = victim_of(kind)
+    for values in (TEXTS, PAIRS):
+        labels = [index % 3 for index in range(len(values))]
+        scores, jacobians = victim.predict(values), victim.jacobian(values)
+        for at, one in enumerate(victim.slopes(values, labels)):
+            assert one.scores == pytest.approx(scores[at], abs=1e-5)
+            expected = jacobians[at][labels[at]]
+            scale = max(1e-9, float(np.abs(expected).max()))
+            assert one.vectors == pytest.approx(expected, abs=1e-4 * scale)
+
+
+def test_slopes_follow_the_order_of_the_labels() -> None:
+    plain = tiny("lstm", classes=2)
+    plain.model.config.id2label = {0: "bad", 1: "good"}
+    turned = HuggingFaceVictim(plain.model, plain.tokenizer, labels=("good", "bad"))
+    for one, other in zip(plain.slopes(TEXTS, [0] * 5), turned.slopes(TEXTS, [1] * 5), strict=True):
+        assert np.array_equal(one.vectors, other.vectors)
+        assert np.array_equal(one.scores, other.scores[::-1])
+
+
+@pytest.mark.parametrize("kind", ["lstm", "bilstm-attention", "word-cnn"])
+def test_neighbours_are_not_felt(kind: str) -> None:
+    victim = victim_of(kind)
+    rng = np.random.default_rng(1)
+    texts = [Text(" ".join(rng.choice(PIECES[:12], size=size))) for size in rng.integers(2, 20, size=50)]
+    asked = [marked(text, sorted(rng.choice(len(text.words), size=2, replace=False))) for text in texts]
+    together = victim.slopes(asked, [1] * 50)
+    for text, one in zip(asked, together, strict=True):
+        (alone,) = victim.slopes([text], [1])
+        scale = float(np.abs(one.vectors).max())
+        assert alone.vectors == pytest.approx(one.vectors, abs=1e-6 * scale)
+        assert alone.scores == pytest.approx(one.scores, abs=1e-7)
+
+
+@pytest.mark.parametrize("options", [{}, {"layers": 2}, {"pool": "mean"}, {"bidirectional": True}])
+def test_late_words_have_the_gradient_that_they_have_in_the_whole_text(options: dict[str, Any]) -> None:
+    """Of an LSTM that decides at the end only what follows a kept state is read again."""
+    from unfooled.victims.models.configuration import WordModelConfig
+    from unfooled.victims.models.modeling import WordModelForSequenceClassification
+
+    torch.manual_seed(0)
+    tokenizer = victim_of("lstm").tokenizer
+    config = WordModelConfig(
+        kind="lstm", vocab_size=len(tokenizer), embedding_size=8, hidden_size=8, num_labels=2, **options
+    )
+    model: Any = WordModelForSequenceClassification(config)
+    victim = HuggingFaceVictim(model.eval(), tokenizer, max_length=200)
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        texts = [Text(" ".join(rng.choice(PIECES[:12], size=size))) for size in (5, 31, 36, 64, 70, 150, 150)]
+        late = [(max(0, len(text.words) - 3), len(text.words) - 1) for text in texts]
+        found = victim.slopes(
+            [marked(text, places) for text, places in zip(texts, late, strict=True)], [1] * 7
+        )
+        whole, scores = victim.jacobian(texts), victim.predict([text.value for text in texts])
+        for one, all_, row, places in zip(found, whole, scores, late, strict=True):
+            scale = float(np.abs(all_[1]).max())
+            assert one.vectors == pytest.approx(all_[1][list(places)], abs=1e-5 * scale)
+            assert one.scores == pytest.approx(row, abs=1e-6)
+    assert all(
+        "forward" not in vars(module) for module in model.modules() if isinstance(module, torch.nn.LSTM)
+    )
+    kept = victim._beginnings
+    assert (kept is None) == bool(options.keys() & {"pool", "bidirectional"})
+    if kept is not None:
+        assert {len(one) for one in kept._known} == {32, 64, 128}
+
+
+@pytest.mark.parametrize("kind", ["lstm", "word-cnn"])
+def test_texts_read_by_stretches_are_those_of_the_tokenizer(kind: str) -> None:
+    from unfooled.victims.models.vocabulary import build_word_tokenizer
+    from unfooled.victims.whitebox_torch import TorchWhiteBox
+    from unfooled.victims.word_passes import StretchReader
+
+    texts = [
+        "Don't stop, it's   the café's 1990s–film!!",
+        "",
+        "..",
+        "a\u2003b\tc\nd 👍🏽👍🏽 x",
+        "good " * 40,
+        "the's",
+    ]
+    tokenizer = build_word_tokenizer(["do n't stop it 's the café film a b c d good 1990s"], min_count=1)
+    plain = victim_of(kind)
+    victim = HuggingFaceVictim(plain.model, tokenizer, name="own", max_length=24)
+    marked = [mark(text) for text in texts]
+    for one, other in zip(victim._read(marked), TorchWhiteBox._read(victim, marked), strict=True):
+        assert one.ids == other.ids
+        assert one.alignment.pieces.tolist() == other.alignment.pieces.tolist()
+        assert one.alignment.tokens.tolist() == other.alignment.tokens.tolist()
+        assert one.alignment.words.tolist() == other.alignment.words.tolist()
+    assert victim._reader is not None
+    # One that adds tokens around a text is left to itself.
+    assert StretchReader.of(victim_of("bert").tokenizer, 24) is None
+
+
+# -- oracles ---------------------------------------------------------------------------------------
+
+
+def test_the_vocabulary_oracle_takes_the_first_words() -> None:
+    assert open_vocabulary(VectorVictim(), "3:victim")(["words", "words"]) == [("film", "good", "great")] * 2
+    assert len(open_vocabulary(VectorVictim(), "all:victim")(["words"])[0]) == 7
+
+
+def test_readable_words_are_those_with_tokens() -> None:
+    victim = victim_of("bert")
+    (found,) = open_readable(victim, "")([mark("good " * 40)])
+    assert found == tuple(range(22))  # 24 positions, two of them special
+    assert open_readable(VectorVictim(reads=1), "")([mark("a b")]) == [(0,)]
+
+
+def test_distances_are_those_of_the_sentence_vectors() -> None:
+    victim = victim_of("lstm")
+    oracle = open_distance(victim, "mean")
+    items = [(TEXTS[0], TEXTS[1]), (TEXTS[0], TEXTS[0]), (PAIRS[0], PAIRS[1])]
+    found = oracle(items[:2]) + oracle(items[2:])
+    for (before, after), distance in zip(items, found, strict=True):
+        one, other = (victim.sentence_vectors([text], pool="mean")[0] for text in (before, after))
+        assert distance == pytest.approx(np.abs(one - other).sum(), rel=1e-3, abs=1e-6)
+    assert found[1] == 0.0
+    with pytest.raises(ValueError, match="the pool must be one of"):
+        open_distance(victim, "sum")
+
+
+def test_a_victim_that_shows_nothing_is_refused() -> None:
+    for open_ in (open_zeroed, open_readable, open_distance, open_projection, open_vocabulary):
+        with pytest.raises(CapabilityError):
+            open_(FakeVictim(), "head" if open_ is open_distance else "all:victim")
+    with pytest.raises(CapabilityError, match="gives no gradients"):
+        open_projection(VectorVictim(capabilities=("probabilities",)), "all:victim")
+
+
+# -- facts -----------------------------------------------------------------------------------------
+
+RESULT = Result(
+    key=1,
+    outcome="failure",
+    label=0,
+    fields=(("text", "a"),),
+    field=0,
+    perturbed="a",
+    probs=(0.5, 0.5),
+    perturbed_probs=(0.5, 0.5),
+    facts=(("distance", 1.5), ("draws", 3)),
+)
+
+
+def test_facts_survive_in_the_run_file(tmp_path: Path) -> None:
+    with RunFile.open(tmp_path, {"identity": {}}) as run:
+        run.add(RESULT)
+        assert list(run.results()) == [RESULT]
+
+
+def test_a_run_of_the_first_format_is_read_and_continued(tmp_path: Path) -> None:
+    with RunFile.open(tmp_path, {"identity": {}}) as run:
+        run.add(RESULT)
+    with sqlite3.connect(tmp_path / "run.sqlite") as old:
+        old.execute("ALTER TABLE results DROP COLUMN facts")
+        old.execute("UPDATE header SET value = '1' WHERE key = 'schema_version'")
+    old.close()
+    with RunFile.read(tmp_path) as run:
+        assert [one.facts for one in run.results()] == [()]
+        assert run.header["schema_version"] == 1
+    with RunFile.open(tmp_path, {"identity": {}}) as run:
+        run.add(RESULT)
+        assert list(run.results()) == [RESULT]
+        assert run.header["schema_version"] == 2
