@@ -59,7 +59,7 @@ def total(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
     outcomes = Counter(one["outcome"] for one in results)
     attacked = outcomes["success"] + outcomes["failure"]
     meters = _add([block["meters"] for block in blocks])
-    models = [meters[name] for name in ("victim", "encoder") if name in meters]
+    models = [meters[name] for name in ("victim", "encoder", "masked-lm") if name in meters]
     tokens = sum(one["tokens"] for one in models)
     padding = sum(one["padding"] for one in models)
     repeated = next((one["repeated"] for one in reversed(results) if "repeated" in one), None)

@@ -66,8 +66,7 @@ def resource(name: str) -> Path:
 
 def nltk_data() -> Path:
     out = HOME / "nltk-data"
-    if not (out / "complete").exists():
-        prepare(resource("perceptron-tagger"), out)
+    prepare(resource("perceptron-tagger"), out)
     return out
 
 

@@ -54,7 +54,8 @@ def read_pickle(source: Path) -> bytes:
 
 
 def prepare(source: Path, out: Path) -> None:
-    """Write the tagger, the tag map and a stand-in list of stop words; does nothing when they are there."""
+    """Write the tagger, the tag map and the list of stop words; the tagger only when it is not there."""
+    write_stopwords(out)
     done = out / "complete"
     if done.exists():
         return
@@ -66,10 +67,16 @@ def prepare(source: Path, out: Path) -> None:
     lines = [f"{tag}\t{coarse}" for coarse, fine in UNIVERSAL.items() for tag in fine.split()]
     (out / "taggers" / "universal_tagset").mkdir(parents=True, exist_ok=True)
     (out / "taggers" / "universal_tagset" / "en-ptb.map").write_text("\n".join(sorted(lines)) + "\n")
-    # TextAttack opens NLTK's list of stop words on import; its TextFooler recipe brings a list of its own.
-    (out / "corpora" / "stopwords").mkdir(parents=True, exist_ok=True)
-    (out / "corpora" / "stopwords" / "english").write_text("a\nan\nthe\n")
     done.touch()
+
+
+def write_stopwords(out: Path) -> None:
+    """NLTK's English list: TextAttack's BAE leaves these words alone; its TextFooler brings its own list."""
+    from unfooled.resources.stopwords import STOPWORDS
+
+    folder = out / "corpora" / "stopwords"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "english").write_text("\n".join(sorted(STOPWORDS["english"])) + "\n", encoding="utf-8")
 
 
 def main() -> None:

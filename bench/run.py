@@ -42,10 +42,16 @@ class Scenario:
     block: int  # examples per block
     goal: float  # the ratio that the project promises
     why: str
+    attack: str = "textfooler@textattack"
+    beside: str = ""  # another attack of ours, on the same blocks, that TextAttack does not have
 
     @property
     def transformer(self) -> bool:
         return not self.victim.endswith(".skops")
+
+    @property
+    def masked_lm(self) -> bool:
+        return self.attack.startswith("bae")
 
 
 SCENARIOS = (
@@ -94,6 +100,26 @@ SCENARIOS = (
         why="The same with reviews of 200 words: what the toolkit does must not grow with length squared.",
     ),
 )
+BAE = tuple(
+    Scenario(
+        name=name,
+        data="mr",
+        victim="minilm-mr",
+        encoder=True,
+        padding=padding,
+        blocks=blocks,
+        block=block,
+        goal=goal,
+        why=why,
+        attack="bae-r@textattack",
+        beside="bae-r-and-i@paper",
+    )
+    for name, padding, blocks, block, goal, why in (
+        ("bae", "shipped", 2, 10, 3, "BAE-R, TextAttack as installed: 512 tokens for every text."),
+        ("bae-dynamic", "dynamic", 4, 50, 1.4, "BAE-R, TextAttack with the padding of both models patched."),
+    )
+)
+SCENARIOS += BAE
 WARM_UP = 3  # sentences attacked before the clock starts: lazy loading is start-up
 
 
@@ -106,6 +132,7 @@ class Parts:
     victims: Path
     neighbours: Path  # the recipe's own table, exported for TextAttack
     nltk: Path
+    masked_lm: Path | None
 
 
 def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> dict[str, Any]:
@@ -115,17 +142,23 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
     rows = read_jsonl(file)
     common = ["--victim", parts.victims / scenario.victim, "--sentences", file, "--serve"]
     theirs: list[object] = [parts.textattack, env.BENCH / "textattack_side.py", *common]
-    theirs += ["--neighbours", parts.neighbours, "--nltk-data", parts.nltk, "--padding", scenario.padding]
+    theirs += ["--nltk-data", parts.nltk, "--padding", scenario.padding]
     theirs += ["--encoder", parts.body if scenario.encoder else "none"]
     ours: list[object] = [sys.executable, env.BENCH / "unfooled_side.py", *common]
     ours += ["--encoder", "resource" if scenario.encoder else "none"]
-    if args.neighbours:
-        ours += ["--neighbours", args.neighbours]
+    if scenario.masked_lm:
+        theirs += ["--masked-lm", parts.masked_lm]
+        ours += ["--masked-lm", parts.masked_lm]
+    else:
+        theirs += ["--neighbours", parts.neighbours]
+        ours += ["--neighbours", args.neighbours] if args.neighbours else []
     limit_before = raw_limit(scenario, file, args, parts)
     sides = {
         "textattack": start("textattack", theirs),
-        "unfooled": start("unfooled", ours),
+        "unfooled": start("unfooled", [*ours, "--attack", scenario.attack]),
     }
+    if scenario.beside:
+        sides["beside"] = start("beside", [*ours, "--attack", scenario.beside])
     print(f"{scenario.name}: {blocks} blocks of {block} examples", flush=True)
     warm = list(range(len(rows) - WARM_UP, len(rows)))
     for side in sides.values():
@@ -159,6 +192,8 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
         "scenario": scenario.name,
         "why": scenario.why,
         "goal": scenario.goal,
+        "attack": scenario.attack,
+        "beside": scenario.beside,
         "transformer": scenario.transformer,
         "encoder": scenario.encoder,
         "blocks": blocks,
@@ -183,13 +218,21 @@ def prepare(args: argparse.Namespace) -> Parts:
         victims=env.train_missing(body),
         neighbours=env.export_neighbours(args.neighbours or env.resource("counter-fitted")),
         nltk=env.nltk_data(),
+        masked_lm=_masked_lm(args),
     )
+
+
+def _masked_lm(args: argparse.Namespace) -> Path | None:
+    """The resource, which takes a while to make, only where a chosen scenario needs it."""
+    if not any(one.masked_lm and one.name in args.scenario for one in SCENARIOS):
+        return None
+    return args.masked_lm or env.resource("masked-lm")
 
 
 def start(name: str, command: list[object]) -> Side:
     # TextAttack must not see our package, nor we its environment.
     return Side(
-        name, env.pinned(command), env.HOME / f"{name}.log", env.clean_env(package=name == "unfooled")
+        name, env.pinned(command), env.HOME / f"{name}.log", env.clean_env(package=name != "textattack")
     )
 
 
@@ -217,7 +260,7 @@ def machine() -> dict[str, Any]:
 
 
 def main() -> None:
-    names = [one.name for one in SCENARIOS] + ["workers", "jsma", "one-word"]
+    names = [one.name for one in SCENARIOS] + ["workers", "jsma", "one-word", "switch"]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--scenario", nargs="*", choices=names, default=names)
     parser.add_argument("--examples", type=int, default=0, help="examples per block")
@@ -227,6 +270,7 @@ def main() -> None:
     parser.add_argument("--lstm", type=Path, help="LSTM folder for `jsma` in place of one trained here")
     parser.add_argument("--body", type=Path, help="MiniLM folder in place of the resource")
     parser.add_argument("--neighbours", type=Path, help="folder of a saved table in place of the resource")
+    parser.add_argument("--masked-lm", type=Path, help="folder of a masked LM in place of the resource")
     parser.add_argument("--out", type=Path, default=ROOT / "bench", help="where the results are written")
     args = parser.parse_args()
     beside_textattack = {*names} - {"jsma", "one-word"}
@@ -254,6 +298,19 @@ def main() -> None:
             results["scenarios"][name] = measure(args) | {"quick": args.quick, "date": machine()["date"]}
             results["victims"] = trained()
             save(args.out, results)
+    if "switch" in args.scenario:
+        command: list[object] = [
+            sys.executable,
+            env.BENCH / "switch.py",
+            *(["--quick"] if args.quick else []),
+        ]
+        command += ["--model", parts.victims / "minilm-mr", "--sentences", env.sentences("mr", 1000)]
+        done = subprocess.run(
+            env.pinned(command), check=True, capture_output=True, text=True, env=env.clean_env()
+        )
+        measured = json.loads(done.stdout)
+        results["scenarios"]["switch"] = measured | {"quick": args.quick, "date": machine()["date"]}
+        save(args.out, results)
     print(f"written: {args.out / 'RESULTS.md'}", flush=True)
 
 

@@ -8,6 +8,8 @@ order     Words whose deletion scores the same (a word that occurs twice, for a 
           an unstable sort leaves them. Removed: the earlier word first.
 score     Two candidates, or two deletions, differ by less than one millionth. Removed: scores are rounded
           to six digits, candidates in the order of their text.
+pieces    Pieces of words that the masked language model predicts lose their mark and count as words: "##s"
+          becomes the candidate "s". Removed: pieces are no candidates.
 """
 
 from __future__ import annotations
@@ -21,11 +23,12 @@ REASONS = {
     "tag": "TextAttack reads the tag of an equal word that stands earlier",
     "order": "equally important words, in the order of an unstable sort",
     "score": "scores that differ by less than a millionth",
+    "pieces": "TextAttack takes pieces of words for words",
 }
 
 
 @contextmanager
-def replaced(owner: type, name: str, function: Callable[..., Any]) -> Iterator[None]:
+def replaced(owner: Any, name: str, function: Callable[..., Any]) -> Iterator[None]:
     before = getattr(owner, name)
     setattr(owner, name, function)
     try:
@@ -55,15 +58,21 @@ def rounded_score(goal: Any, output: Any, _text: Any) -> float:
     return round(1.0 - round(float(output[goal.ground_truth_output]), 6), 6)
 
 
-def accidents() -> dict[str, tuple[type, str, Callable[..., Any]]]:
+def no_word(_token: str, _model_type: str) -> str:
+    return ""
+
+
+def accidents() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
     from textattack.constraints.grammaticality import PartOfSpeech
     from textattack.goal_functions import UntargetedClassification
     from textattack.search_methods import GreedyWordSwapWIR
+    from textattack.shared import utils
 
     return {
         "tag": (PartOfSpeech, "_get_pos", place_tag),
         "order": (GreedyWordSwapWIR, "_get_index_order", steady_order),
         "score": (UntargetedClassification, "_get_score", rounded_score),
+        "pieces": (utils, "strip_BPE_artifacts", no_word),
     }
 
 

@@ -1,8 +1,8 @@
-"""The TextAttack side: its own TextFooler recipe on our victim, vectors, neighbour table and encoder.
+"""The TextAttack side: its own TextFooler or BAE recipe on our victim, vectors, encoder and masked LM.
 
 Runs in TextAttack's environment only and imports nothing of Unfooled. Nothing of TextAttack is changed but
-the two things that it would download (word vectors, sentence encoder) and, with `--padding dynamic`, the
-padding of its Hugging Face wrapper.
+what it would download (word vectors, sentence encoder, masked language model) and, with `--padding dynamic`,
+the padding of its Hugging Face wrapper and of its masked language model.
 """
 
 from __future__ import annotations
@@ -118,6 +118,30 @@ def give_encoder(folder: Path, meter: Meter) -> None:
             module.UniversalSentenceEncoder = MiniLMEncoder
 
 
+def give_masked_lm(folder: Path, padding: str) -> None:
+    """Our masked language model in the place of the downloaded bert-base-uncased."""
+    from textattack.transformations.word_swaps import word_swap_masked_lm as module
+
+    class Here:
+        """A loader that reads our folder whatever name it is given."""
+
+        def __init__(self, loader: Any) -> None:
+            self.loader = loader
+
+        def from_pretrained(self, _name: str, **options: Any) -> Any:
+            return self.loader.from_pretrained(folder, **options)
+
+    def encode(swap: Any, text: list[str]) -> Any:
+        return swap._lm_tokenizer(
+            text, max_length=swap.max_length, truncation=True, padding=True, return_tensors="pt"
+        )
+
+    module.AutoModelForMaskedLM = Here(module.AutoModelForMaskedLM)
+    module.AutoTokenizer = Here(module.AutoTokenizer)
+    if padding == "dynamic":
+        module.WordSwapMaskedLM._encode_text = encode
+
+
 def wrap_victim(path: Path, padding: str, meter: Meter) -> Any:
     if path.suffix == ".skops":
         return _wrap_sklearn(path, meter)
@@ -161,14 +185,20 @@ def _wrap_sklearn(path: Path, meter: Meter) -> Any:
 def build_attack(args: argparse.Namespace, meters: dict[str, Meter]) -> Any:
     import textattack
     import torch
-    from textattack.attack_recipes import TextFoolerJin2019
+    from textattack.attack_recipes import BAEGarg2019, TextFoolerJin2019
     from textattack.constraints.semantics.sentence_encoders import SentenceEncoder
 
     torch.set_num_threads(1)
-    give_vectors(args.neighbours)
     if args.encoder != "none":
         give_encoder(Path(args.encoder), meters["encoder"])
-    attack = TextFoolerJin2019.build(wrap_victim(args.victim, args.padding, meters["victim"]))
+    victim = wrap_victim(args.victim, args.padding, meters["victim"])
+    if args.masked_lm:
+        give_masked_lm(args.masked_lm, args.padding)
+        attack = BAEGarg2019.build(victim)
+        watch(attack.transformation._language_model, meters["masked-lm"])
+    else:
+        give_vectors(args.neighbours)
+        attack = TextFoolerJin2019.build(victim)
     if args.encoder != "none":
         return attack
     kept = [one for one in attack.constraints if not isinstance(one, SentenceEncoder)]
@@ -203,7 +233,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--victim", type=Path, required=True, help="Hugging Face folder or .skops file")
     parser.add_argument("--sentences", type=Path, required=True, help="JSONL with text and label")
-    parser.add_argument("--neighbours", type=Path, required=True, help="npz: words, ids, cosines, vectors")
+    chosen = parser.add_mutually_exclusive_group(required=True)
+    chosen.add_argument("--neighbours", type=Path, help="TextFooler; npz: words, ids, cosines, vectors")
+    chosen.add_argument("--masked-lm", type=Path, help="BAE; folder of a masked language model")
     parser.add_argument("--encoder", default="none", help="MiniLM folder, or none")
     parser.add_argument("--nltk-data", type=Path, required=True)
     parser.add_argument("--padding", choices=("shipped", "dynamic"), default="shipped")
@@ -216,7 +248,7 @@ def main() -> None:
     channel = private_stdout()
     started = time.perf_counter()
     isolate(args.nltk_data)
-    meters = {"victim": Meter(), "encoder": Meter()}
+    meters = {"victim": Meter(), "encoder": Meter(), "masked-lm": Meter()}
     attack = build_attack(args, meters)
     rows = read_jsonl(args.sentences)
     started = time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""The Unfooled side: `textfooler@textattack` on the same victim, sentences, table and encoder.
+"""The Unfooled side: `textfooler@textattack`, or another attack, on the same victim, sentences and models.
 
 Runs in the project's environment. One session lives as long as the process, as in one run of
 `unfooled attack`; a block of examples is attacked at once, because that is how Unfooled works.
@@ -17,12 +17,14 @@ from bench_data import LABELS, Row, read_jsonl
 from protocol import Meter, one_thread, private_stdout, run_all, serve
 
 
-def build_recipe(name: str, *, encoder: bool, neighbours: str) -> Any:
+def build_recipe(name: str, *, encoder: bool, neighbours: str, masked_lm: str) -> Any:
     """The recipe, without its sentence encoder where the scenario has none."""
     from unfooled.attacks.constraints import SentenceSimilarity
-    from unfooled.core.recipe import load_recipe, with_setting
+    from unfooled.core.recipe import load_recipe, with_everywhere, with_setting
 
     recipe = load_recipe(name)
+    if masked_lm:
+        recipe = with_everywhere(recipe, "masked_lm", masked_lm)
     if neighbours:
         recipe = with_setting(recipe, "search.candidates.table", neighbours)
     if encoder:
@@ -45,7 +47,12 @@ def open_session(args: argparse.Namespace) -> tuple[Any, Any]:
     victim = load_victim(f"{kind}:{args.victim}")
     if tuple(victim.labels) != LABELS:
         raise SystemExit(f"the victim's labels are {victim.labels}, expected {LABELS}")
-    recipe = build_recipe(args.attack, encoder=args.encoder != "none", neighbours=args.neighbours)
+    recipe = build_recipe(
+        args.attack,
+        encoder=args.encoder != "none",
+        neighbours=args.neighbours,
+        masked_lm=args.masked_lm,
+    )
     return Session(victim, recipe, Settings(window=args.window)), victim
 
 
@@ -129,10 +136,10 @@ class OracleMeter(Meter):
 
 
 def watch(session: Any, victim: Any) -> tuple[dict[str, Meter], dict[str, Watched]]:
-    """Put a watch on every oracle of the session; meters named victim, encoder, tagger, neighbours."""
+    """Put a watch on every oracle of the session; meters named victim, encoder, tagger, masked-lm."""
     watched = {name: Watched(oracle) for name, oracle in session.engine.oracles.items()}
     session.engine.oracles = watched
-    kinds = {"victim": "victim", "encode": "encoder", "tag": "tagger", "neighbours": "neighbours"}
+    kinds = {"victim": "victim", "encode": "encoder", "tag": "tagger", "fill": "masked-lm"}
     meters: dict[str, Meter] = {kind: OracleMeter(None) for kind in ("victim", "encoder")}
     for name, one in watched.items():
         kind = name.partition(":")[0]
@@ -146,6 +153,9 @@ def main() -> None:
     parser.add_argument("--sentences", type=Path, required=True, help="JSONL with text and label")
     parser.add_argument("--encoder", default="resource", help="none leaves the sentence encoder out")
     parser.add_argument("--neighbours", default="", help="folder of a saved table; else the recipe's own")
+    parser.add_argument(
+        "--masked-lm", default="", help="folder of a masked language model; else the resource"
+    )
     parser.add_argument("--attack", default="textfooler@textattack")
     parser.add_argument("--window", type=int, default=256)
     parser.add_argument("--serve", action="store_true", help="read blocks of indices from stdin")

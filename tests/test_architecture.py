@@ -37,6 +37,8 @@ HEAVY = {
     "pyarrow",
     "datasets",
     "scipy",
+    "jinja2",
+    "matplotlib",
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 

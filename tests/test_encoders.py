@@ -10,7 +10,7 @@ import pytest
 
 from unfooled.errors import ResourceError
 from unfooled.resources import store
-from unfooled.resources.encoders import Encoder, open_encoder
+from unfooled.resources.encoders import Encoder, SentenceEncoder, open_encoder
 
 pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
@@ -60,7 +60,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def encoder(folder: Path) -> Encoder:
-    return open_encoder(str(folder))
+    opened = open_encoder(str(folder))
+    assert isinstance(opened, Encoder)
+    return opened
 
 
 def test_vectors_are_those_of_sentence_transformers(encoder: Encoder) -> None:
@@ -71,7 +73,7 @@ def test_vectors_are_those_of_sentence_transformers(encoder: Encoder) -> None:
     assert np.allclose([np.linalg.norm(row) for row in found], 1, atol=1e-5)
 
 
-def check_company(encoder: Encoder, texts: list[str]) -> None:
+def check_company(encoder: SentenceEncoder, texts: list[str]) -> None:
     alone = {text: encoder([text])[0] for text in texts}
     rng = np.random.default_rng(3)
     for size in (2, 5, 17, 60):

@@ -24,7 +24,7 @@ FOUND = Result(
     perturbed='=a "nice",\nlong 😀 film',
     probs=(0.1, 0.9),
     perturbed_probs=(0.7, 0.3),
-    edits=(Edit("replace", 1, "fine", "nice", 4),),
+    edits=(Edit("replace", 1, "fine", "nice", 4, 1),),
     words=4,
     queries=12,
     asked=15,
@@ -45,7 +45,7 @@ COLUMNS = [
     "p_true_before", "p_true_after", "words", "changed_words", "perturbed_share", "queries", "asked",
     "similarity", "edits", "note", "facts",
 ]  # fmt: skip
-EDITS = [{"kind": "replace", "position": 1, "before": "fine", "after": "nice", "at": 4}]
+EDITS = [{"kind": "replace", "position": 1, "before": "fine", "after": "nice", "at": 4, "step": 1}]
 EXPECTED: list[dict[str, Any]] = [
     dict(
         zip(

@@ -455,7 +455,7 @@ def test_ctrl_c_leaves_no_noise(server: Server) -> None:
         f"victim = load_victim({server.url!r}, labels='a,b')\n"
         "try:\n    victim.predict(['great'])\nexcept KeyboardInterrupt:\n    print('stopped')\n"
     )
-    server.pause = 2.0
+    server.pause = 5.0
     command = [sys.executable, "-W", "error", "-X", "dev", "-c", script]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60

@@ -46,6 +46,17 @@ def test_a_diff_reads_without_colours_too() -> None:
     assert diff_line(result, ("no", "yes"), coloured=True).plain == "  yes → no: a fine poor film"
 
 
+def test_inserted_and_deleted_words_are_told_from_replaced_ones() -> None:
+    result = changed(Text("a fine, funny film").insert(2, "very", after=True).delete(4))
+    assert (
+        diff_line(result, ("no", "yes"), coloured=False).plain == "  yes → no: a fine [+very], funny[film→]"
+    )
+    result = changed(Text("a film").insert(2, "indeed").insert(0, "what").replace(2, "movie"))
+    assert diff_line(result, ("no", "yes"), coloured=False).plain == (
+        "  yes → no: [+what] a [film→movie] [+indeed]"
+    )
+
+
 def test_a_long_text_is_shown_around_its_edit() -> None:
     text = Text("word " * 500 + "fine end").replace(500, "poor")
     line = diff_line(changed(text), ("no", "yes"), coloured=False).plain

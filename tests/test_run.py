@@ -309,14 +309,14 @@ def wait_for_rows(folder: Path, process: subprocess.Popen[str], n: int) -> None:
     ("how", "workers"), [(signal.SIGKILL, "1"), (signal.SIGINT, "1"), (signal.SIGKILL, "2")]
 )
 def test_killed_and_continued_equals_uninterrupted(tmp_path: Path, how: signal.Signals, workers: str) -> None:
-    write_csv(tmp_path / "d.csv", sentences(400))
-    slow = ["--workers", workers, "--victim-option", "delay=0.02"]
+    write_csv(tmp_path / "d.csv", sentences(800))
+    slow = ["--workers", workers, "--victim-option", "delay=0.05"]
     process = start(tmp_path, *slow)
     wait_for_rows(tmp_path, process, 20)
     os.kill(process.pid, how)
     _, errors = process.communicate(timeout=60)
     saved = rows_written(tmp_path / "run")
-    assert 20 <= saved < 400
+    assert 20 <= saved < 800
     if how is signal.SIGINT:
         assert process.returncode == 130
         assert "repeat the command to go on" in errors
@@ -325,7 +325,7 @@ def test_killed_and_continued_equals_uninterrupted(tmp_path: Path, how: signal.S
     assert again.returncode == 0, errors
     whole = attack("fake", tmp_path / "d.csv", "deepwordbug", out=tmp_path / "whole")
     assert digest(tmp_path / "run") == digest(whole.path)
-    assert '"total": 400' in output
+    assert '"total": 800' in output
 
 
 class Endpoint:

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unfooled.evaluation.statistics import bootstrap_mean, wilson
+from unfooled.evaluation.statistics import (
+    bootstrap_mean,
+    mcnemar,
+    paired_bootstrap,
+    paired_difference,
+    wilson,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,3 +66,55 @@ def test_bootstrap_of_nothing_one_and_equal_values() -> None:
     assert all(math.isnan(end) for end in bootstrap_mean([]))
     assert bootstrap_mean([2.5]) == (2.5, 2.5)
     assert bootstrap_mean([4, 4, 4]) == (4.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "p"),
+    [
+        (0, 0, 1.0),
+        (1, 5, 2 * (1 + 6) / 64),
+        (10, 0, 2 / 1024),
+        (3, 3, 1.0),
+        (600, 500, 0.0028361),  # z = 99 / sqrt(1100)
+    ],
+)
+def test_mcnemar_by_hand(first: int, second: int, p: float) -> None:
+    assert mcnemar(first, second) == pytest.approx(p, rel=1e-4)
+    assert mcnemar(second, first) == pytest.approx(p, rel=1e-4)
+
+
+def test_mcnemar_changes_smoothly_from_exact_to_normal() -> None:
+    assert mcnemar(530, 470) == pytest.approx(mcnemar(531, 470), rel=0.1)
+    with pytest.raises(ValueError):
+        mcnemar(-1, 2)
+
+
+def test_paired_difference_by_hand() -> None:
+    # 12 pairs for the first, 2 for the second, 86 for none; two pseudo-pairs make the centre 10/102.
+    sample = [1.0] * 12 + [-1.0] * 2 + [0.0] * 86
+    assert paired_difference(sample) == pytest.approx((0.02609, 0.16999), abs=5e-5)
+    assert paired_difference([-value for value in sample]) == pytest.approx((-0.16999, -0.02609), abs=5e-5)
+
+
+def test_a_few_equal_pairs_are_no_certainty() -> None:
+    low, high = paired_difference([0.0] * 5)
+    assert low < -0.25
+    assert high > 0.25
+    assert paired_difference([]) == (-1.0, 1.0)
+    assert paired_difference([1.0] * 4)[1] == 1.0
+    low, high = paired_difference([0.0] * 10_000)
+    assert high - low < 0.001
+
+
+def test_paired_bootstrap_draws_pairs() -> None:
+    rng = np.random.default_rng(3)
+    hard = rng.random(800) < 0.5
+    first = hard.astype(float)
+    second = np.where(rng.random(800) < 0.1, 0.0, first)
+    low, high = paired_bootstrap(first, second, seed=1)
+    assert low <= float((first - second).mean()) <= high
+    apart = bootstrap_mean(first)[1] - bootstrap_mean(first)[0]
+    assert high - low < apart  # what both share cancels out
+    assert (low, high) == pytest.approx(paired_difference(first - second), abs=0.01)
+    with pytest.raises(ValueError, match="no pairs"):
+        paired_bootstrap([1.0], [1.0, 0.0])

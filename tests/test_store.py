@@ -50,7 +50,7 @@ def make(key: int, outcome: Outcome | None = None) -> Result:
         perturbed=f"a silly 😀 film {key}",
         probs=(0.1 + key / 1e9, 0.9),
         perturbed_probs=(1 / 3, 2 / 3),
-        edits=(Edit("replace", 1, "naïve", "silly", 2),),
+        edits=(Edit("replace", 1, "naïve", "silly", 2, 1),),
         words=4,
         queries=key,
         asked=key + 1,
@@ -451,6 +451,14 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     assert "upgrade" in caught.value.remedy
     with pytest.raises(RunFileError, match="newer version"):
         RunFile.open(tmp_path, HEADER)
+
+
+def test_an_older_format_is_refused(tmp_path: Path) -> None:
+    with RunFile.open(tmp_path, HEADER) as run:
+        run._db.execute("UPDATE header SET value = '1' WHERE key = 'schema_version'")
+    with pytest.raises(RunFileError, match="older version") as caught:
+        RunFile.read(tmp_path)
+    assert "--restart" in caught.value.remedy
 
 
 def test_reading_changes_nothing(tmp_path: Path) -> None:

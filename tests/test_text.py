@@ -60,12 +60,67 @@ def test_edits_are_aligned_not_positional() -> None:
     text = Text("a fine and funny film").insert(1, "very").delete(3).replace(3, "droll")
     assert text.string == "a very fine droll film"
     assert text.edits() == [
-        Edit("insert", 1, "", "very", 2),
-        Edit("delete", 2, "and", "", 12),
-        Edit("replace", 3, "funny", "droll", 12),
+        Edit("insert", 1, "", "very", 2, 1),
+        Edit("delete", 2, "and", "", 12, 2),
+        Edit("replace", 3, "funny", "droll", 12, 3),
     ]
     assert text.changes == 3
     assert text.perturbed == pytest.approx(3 / 5)
+
+
+def test_an_inserted_word_may_follow_the_word_before_it_at_once() -> None:
+    text = Text("a superb, pleasant film")
+    assert text.insert(2, "truly").string == "a superb, truly pleasant film"
+    assert text.insert(2, "indeed", after=True).string == "a superb indeed, pleasant film"
+    assert text.insert(0, "what", after=True).string == "what a superb, pleasant film"
+    assert text.insert(4, "still", after=True).string == "a superb, pleasant film still"
+
+
+def test_steps_tell_the_order_of_edits_and_the_last_edit_of_a_word_counts() -> None:
+    text = Text("one two three four")
+    text = text.replace(3, "vier").insert(1, "new").replace(1, "newer").delete(0).replace(2, "drei")
+    assert text.string == "newer two drei vier"
+    assert [(edit.kind, edit.after, edit.step) for edit in text.edits()] == [
+        ("insert", "newer", 3),
+        ("delete", "", 4),
+        ("replace", "drei", 5),
+        ("replace", "vier", 1),
+    ]
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.sampled_from(["replace", "left", "right"])), max_size=6))
+def test_undoing_edits_in_falling_order_leads_back_through_every_text(steps: list[tuple[int, str]]) -> None:
+    text = Text("One, two (three) four; 'five' six -- seven.")
+    passed = [text.string]
+    replaced: set[int] = set()
+    for place, kind in steps:
+        i = place % len(text.words)
+        if kind == "replace":
+            if text.origin[i] in replaced or text.origin[i] < 0:
+                continue  # only the last edit of a word is told, so a word that is edited twice hides one
+            replaced.add(text.origin[i])
+            text = text.replace(i, "other")
+        else:
+            text = text.insert(i + (kind == "right"), "new", after=kind == "right")
+        passed.append(text.string)
+    assert undone(text.string, text.edits()) == passed
+
+
+def undone(string: str, edits: list[Edit]) -> list[str]:
+    """Every text on the way, from what a run file holds: a replaced word comes back, an inserted one goes
+    with the space behind it, or the one before it where none is behind."""
+    texts = [string]
+    left = sorted(edits, key=lambda edit: -edit.step)
+    while left:
+        edit, *left = left
+        begin, end = edit.at, edit.at + len(edit.after)
+        if edit.kind == "insert":
+            begin, end = (begin, end + 1) if string[end : end + 1] == " " else (begin - 1, end)
+        string = string[:begin] + edit.before + string[end:]
+        shift = len(edit.before) - (end - begin)
+        left = [one._replace(at=one.at + shift) if one.at > edit.at else one for one in left]
+        texts.append(string)
+    return texts[::-1]
 
 
 def test_a_word_changed_back_is_no_edit() -> None:

@@ -13,13 +13,13 @@ import pytest
 
 from unfooled.errors import MissingExtraError, UnknownNameError, VictimError
 from unfooled.registry import registry
+from unfooled.retrying import retry_after
 from unfooled.victims.answers import find_labels, interpret
 from unfooled.victims.base import Probabilities, TextValue, Victim
 from unfooled.victims.checked import AsyncVictimOracle, VictimOracle, oracle_for, validate
 from unfooled.victims.checks import check_victim
 from unfooled.victims.fake import WEIGHTS, FakeVictim
 from unfooled.victims.function import FunctionVictim
-from unfooled.victims.http_line import retry_after
 from unfooled.victims.labels import settle_labels
 from unfooled.victims.loading import load_victim, split_spec
 

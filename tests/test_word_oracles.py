@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -280,19 +279,3 @@ def test_facts_survive_in_the_run_file(tmp_path: Path) -> None:
     with RunFile.open(tmp_path, {"identity": {}}) as run:
         run.add(RESULT)
         assert list(run.results()) == [RESULT]
-
-
-def test_a_run_of_the_first_format_is_read_and_continued(tmp_path: Path) -> None:
-    with RunFile.open(tmp_path, {"identity": {}}) as run:
-        run.add(RESULT)
-    with sqlite3.connect(tmp_path / "run.sqlite") as old:
-        old.execute("ALTER TABLE results DROP COLUMN facts")
-        old.execute("UPDATE header SET value = '1' WHERE key = 'schema_version'")
-    old.close()
-    with RunFile.read(tmp_path) as run:
-        assert [one.facts for one in run.results()] == [()]
-        assert run.header["schema_version"] == 1
-    with RunFile.open(tmp_path, {"identity": {}}) as run:
-        run.add(RESULT)
-        assert list(run.results()) == [RESULT]
-        assert run.header["schema_version"] == 2

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     from unfooled.core.result import Result
     from unfooled.data.dataset import Dataset
     from unfooled.data.loading import load_data
+    from unfooled.defenses.harden import harden
     from unfooled.errors import UnfooledError, UserError
     from unfooled.evaluation.compare import compare
+    from unfooled.evaluation.evaluate import evaluate
     from unfooled.evaluation.export import export
+    from unfooled.evaluation.replay import replay
     from unfooled.evaluation.run import Run, attack
     from unfooled.evaluation.session import Session, Settings
     from unfooled.registry import registry
@@ -51,11 +54,14 @@ __all__ = [
     "Victim",
     "attack",
     "compare",
+    "evaluate",
     "export",
+    "harden",
     "load_data",
     "load_recipe",
     "load_victim",
     "registry",
+    "replay",
     "sweep",
     "train",
 ]
@@ -75,11 +81,14 @@ _HOMES = {
     "Victim": "victims.base",
     "attack": "evaluation.run",
     "compare": "evaluation.compare",
+    "evaluate": "evaluation.evaluate",
     "export": "evaluation.export",
+    "harden": "defenses.harden",
     "load_data": "data.loading",
     "load_recipe": "core.recipe",
     "load_victim": "victims.loading",
     "registry": "registry",
+    "replay": "evaluation.replay",
     "sweep": "training.sweep",
     "train": "training.trainer",
 }

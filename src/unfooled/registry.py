@@ -29,6 +29,12 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "asmax-gr": "unfooled.attacks.one_word:ASMAX_GR",
         "asmin-ec": "unfooled.attacks.one_word:ASMIN_EC",
         "asmax-ec": "unfooled.attacks.one_word:ASMAX_EC",
+        "breaking-bert": "unfooled.attacks.breaking_bert:RECIPES",
+        "bae": "unfooled.attacks.bae:BAE",
+        "bae-r": "unfooled.attacks.bae:R",
+        "bae-i": "unfooled.attacks.bae:I_",
+        "bae-r-or-i": "unfooled.attacks.bae:R_OR_I",
+        "bae-r-and-i": "unfooled.attacks.bae:R_AND_I",
     },
     "victim": {
         "fake": "unfooled.victims.fake:load",
@@ -37,11 +43,54 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "hf": "unfooled.victims.huggingface:load",
         "http": "unfooled.victims.http:load",
         "https": "unfooled.victims.http:load",
+        # Planted fakes: models that look robust and are not.
+        "overconfident": "unfooled.victims.impostors:load_overconfident",
+        "noisy": "unfooled.victims.impostors:load_noisy",
+        "rounded": "unfooled.victims.impostors:load_rounded",
+        "masked": "unfooled.victims.impostors:load_masked",
+        "fuse": "unfooled.defenses.saving:load_fuse",
+        "five": "unfooled.defenses.saving:load_five",
+        "defense": "unfooled.defenses.saving:load_defense",
     },
     "oracle": {
         "neighbours": "unfooled.resources.neighbours:open_neighbours",
         "encode": "unfooled.resources.encoders:open_encoder",
         "tag": "unfooled.resources.tagger:open_tagger",
+        "wordnet": "unfooled.resources.synonyms:open_synonyms",
+        "datamuse": "unfooled.resources.datamuse:open_datamuse",
+        "table": "unfooled.resources.table:open_table",
+        "fill": "unfooled.resources.fillmask:open_fill_mask",
+        "fluency": "unfooled.resources.fluency:open_fluency",
+        "grammar": "unfooled.resources.grammar:open_grammar",
+    },
+    # What an oracle was when a run began, where its variant alone does not say it.
+    "fingerprint": {
+        "datamuse": "unfooled.resources.datamuse:fingerprint",
+        "table": "unfooled.resources.table:fingerprint",
+        "fill": "unfooled.resources.fillmask:fingerprint",
+        "fluency": "unfooled.resources.fluency:fingerprint",
+        "grammar": "unfooled.resources.grammar:fingerprint",
+    },
+    # Parts that a recipe may swap by name; see `core.recipe.load_part`.
+    "importance": {
+        "attention": "unfooled.attacks.gradient_importance:Attention",
+        "deletion": "unfooled.attacks.importance:Deletion",
+        "gradient": "unfooled.attacks.gradient_importance:Gradient",
+        "masking": "unfooled.attacks.importance:Masking",
+        "random": "unfooled.attacks.importance:RandomOrder",
+        "temporal": "unfooled.attacks.importance:TemporalScore",
+    },
+    "candidates": {
+        "characters": "unfooled.attacks.candidates:CharacterEdits",
+        "datamuse": "unfooled.attacks.sources:Datamuse",
+        "fill-mask": "unfooled.attacks.masks:FillMask",
+        "neighbours": "unfooled.attacks.candidates:Neighbours",
+        "table": "unfooled.attacks.sources:UserTable",
+        "wordnet": "unfooled.attacks.sources:WordNetSynonyms",
+    },
+    "constraint": {
+        "fluency": "unfooled.attacks.fluency:Fluency",
+        "grammar": "unfooled.attacks.fluency:Grammar",
     },
     # Oracles that know the victim: opened with it and the variant.
     "inside": {

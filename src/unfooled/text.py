@@ -22,7 +22,8 @@ class Edit(NamedTuple):
     """One difference from the original text.
 
     `position` counts original words (for an insertion: the original word it stands before); `at` is the
-    character offset in the edited text.
+    character offset in the edited text; `step` says which edit it was, the first is 1: undone in falling
+    order of their steps, edits lead back through every text on the way.
     """
 
     kind: EditKind
@@ -30,12 +31,21 @@ class Edit(NamedTuple):
     before: str
     after: str
     at: int
+    step: int = 0  # unknown, in files of the first format
+
+
+class _Step(NamedTuple):
+    """The last edit of a text, linked to those before it; whole texts are not kept alive for it."""
+
+    before: _Step | None
+    kind: EditKind
+    place: int
 
 
 class Text:
     """Words, gaps and origins of the one field that may be edited, beside the fields that may not."""
 
-    __slots__ = ("_starts", "field", "fields", "gaps", "origin", "root", "string", "words")
+    __slots__ = ("_last_step", "_starts", "field", "fields", "gaps", "origin", "root", "string", "words")
 
     words: tuple[str, ...]
     gaps: tuple[str, ...]  # gaps[i] stands before words[i]; the last one ends the text
@@ -45,6 +55,7 @@ class Text:
     field: int  # which of them may be edited
     root: Text  # the text before any edit
     _starts: list[int] | None
+    _last_step: _Step | None
 
     def __init__(self, content: str | Mapping[str, str], *, edit: str | None = None) -> None:
         """`content` is one text, or named fields such as premise and hypothesis.
@@ -76,6 +87,7 @@ class Text:
         self.origin = tuple(range(len(words)))
         self.root = self
         self._starts = starts
+        self._last_step = None
 
     # -- what others see ---------------------------------------------------------------------------
 
@@ -101,23 +113,35 @@ class Text:
             self._starts = starts
         return self._starts
 
-    def window(self, index: int, size: int, word: str | None = None) -> str:
-        """The stretch of `size` words centred on `index`, shifted inwards at both ends.
+    def window(self, index: int, size: int | None, word: str | None = None) -> str:
+        """The stretch of `size` words centred on `index`, shifted inwards at both ends; None: the whole text.
 
         With `word` as it would read if that stood at `index`, without the cost of a new text.
         """
+        before, after = self.frame(index, size)
+        return before + (self.words[index] if word is None else word) + after
+
+    def frame(self, index: int, size: int | None) -> tuple[str, str]:
+        """What stands before and after the word in its window; None takes the whole text as the window."""
+        if size is None:
+            begin, end = 0, len(self.string)
+        else:
+            first, last = self.bounds(index, size)
+            begin, end = self.starts[first], self.starts[last] + len(self.words[last])
+        at = self.starts[index]
+        return self.string[begin:at], self.string[at + len(self.words[index]) : end]
+
+    def bounds(self, index: int, size: int) -> tuple[int, int]:
+        """The first and the last word of the window of `size` words around `index`."""
         n = len(self.words)
         if n <= size:
-            first, last = 0, n - 1
-        else:
-            first = min(max(0, index - size // 2), n - size)
-            last = first + size - 1
-        starts = self.starts
-        begin, end = starts[first], starts[last] + len(self.words[last])
-        if word is None:
-            return self.string[begin:end]
-        at = starts[index]
-        return self.string[begin:at] + word + self.string[at + len(self.words[index]) : end]
+            return 0, n - 1
+        first = min(max(0, index - size // 2), n - size)
+        return first, first + size - 1
+
+    def stretch(self, first: int, last: int) -> str:
+        """The string from the first to the last of these words, both included."""
+        return self.string[self.starts[first] : self.starts[last] + len(self.words[last])]
 
     # -- edits -------------------------------------------------------------------------------------
 
@@ -129,6 +153,7 @@ class Text:
             self.gaps,
             self.origin,
             self.string[:start] + word + self.string[start + len(old) :],
+            _Step(self._last_step, "replace", index),
         )
 
     def delete(self, index: int) -> Text:
@@ -146,6 +171,7 @@ class Text:
             gaps,
             self.origin[:index] + self.origin[index + 1 :],
             self.string[:start] + before + after + self.string[end:],
+            _Step(self._last_step, "delete", index),
         )
 
     def span(self, first: int, last: int) -> Text:
@@ -153,29 +179,38 @@ class Text:
         starts = self.starts
         string = self.string[starts[first] : starts[last - 1] + len(self.words[last - 1])]
         gaps = ("", *self.gaps[first + 1 : last], "")
-        return self._edited(self.words[first:last], gaps, self.origin[first:last], string)
+        return self._edited(self.words[first:last], gaps, self.origin[first:last], string, None)
 
-    def insert(self, index: int, word: str) -> Text:
-        """Put `word` before the word at `index`; `index == len(words)` puts it after the last one."""
+    def insert(self, index: int, word: str, *, after: bool = False) -> Text:
+        """Put `word` before the word at `index`; `index == len(words)` puts it after the last one.
+
+        With `after` it follows the word before it at once, ahead of any comma that stands between.
+        """
         n = len(self.words)
         if not 0 <= index <= n:
             raise IndexError(f"cannot insert at {index} in a text of {n} words")
         if n == 0:
-            parts, at = (self.gaps[0], ""), len(self.gaps[0])
-        elif index < n:
-            parts, at = (self.gaps[index], " "), self.starts[index]
+            parts, at, new = (self.gaps[0], ""), len(self.gaps[0]), word
+        elif index == n or (after and index):
+            at = self.starts[index - 1] + len(self.words[index - 1])
+            parts, new = (" ", self.gaps[index]), " " + word
         else:
-            parts, at = (" ", self.gaps[n]), self.starts[n - 1] + len(self.words[n - 1])
-        new = word + parts[1] if index < n else parts[0] + word if n else word
+            parts, at, new = (self.gaps[index], " "), self.starts[index], word + " "
         return self._edited(
             self.words[:index] + (word,) + self.words[index:],
             self.gaps[:index] + parts + self.gaps[index + 1 :],
             self.origin[:index] + (-1,) + self.origin[index:],
             self.string[:at] + new + self.string[at:],
+            _Step(self._last_step, "insert", index),
         )
 
     def _edited(
-        self, words: tuple[str, ...], gaps: tuple[str, ...], origin: tuple[int, ...], string: str
+        self,
+        words: tuple[str, ...],
+        gaps: tuple[str, ...],
+        origin: tuple[int, ...],
+        string: str,
+        step: _Step | None,
     ) -> Text:
         text = object.__new__(Text)
         text.words = words
@@ -186,6 +221,7 @@ class Text:
         text.field = self.field
         text.root = self.root
         text._starts = None
+        text._last_step = step
         return text
 
     # -- differences from the original -------------------------------------------------------------
@@ -193,24 +229,48 @@ class Text:
     def edits(self) -> list[Edit]:
         """Every difference from the original, in reading order."""
         original = self.root.words
+        steps, gone = self._steps()
         if self.origin is self.root.origin:
             # Words were only replaced, which most attacks do: no alignment is needed.
             changed = [i for i, (new, old) in enumerate(zip(self.words, original, strict=True)) if new != old]
-            return [Edit("replace", i, original[i], self.words[i], self.starts[i]) for i in changed]
+            return [Edit("replace", i, original[i], self.words[i], self.starts[i], steps[i]) for i in changed]
         found: list[Edit] = []
         expected = 0
-        starts = self.starts
-        for word, came_from, at in zip(self.words, self.origin, starts, strict=True):
+        for word, came_from, at, step in zip(self.words, self.origin, self.starts, steps, strict=True):
             if came_from < 0:
-                found.append(Edit("insert", expected, "", word, at))
+                found.append(Edit("insert", expected, "", word, at, step))
                 continue
-            found.extend(Edit("delete", i, original[i], "", at) for i in range(expected, came_from))
+            found += [
+                Edit("delete", i, original[i], "", at, gone.get(i, 0)) for i in range(expected, came_from)
+            ]
             if word != original[came_from]:
-                found.append(Edit("replace", came_from, original[came_from], word, at))
+                found.append(Edit("replace", came_from, original[came_from], word, at, step))
             expected = came_from + 1
         end = len(self.string)
-        found.extend(Edit("delete", i, original[i], "", end) for i in range(expected, len(original)))
-        return found
+        left = range(expected, len(original))
+        return found + [Edit("delete", i, original[i], "", end, gone.get(i, 0)) for i in left]
+
+    def _steps(self) -> tuple[list[int], dict[int, int]]:
+        """Which edit each word of this text comes from, 0 for none; the same of deleted original words."""
+        taken: list[_Step] = []
+        step = self._last_step
+        while step is not None:
+            taken.append(step)
+            step = step.before
+        steps, origin = [0] * len(self.root.words), list(self.root.origin)
+        gone: dict[int, int] = {}
+        for number, (_, kind, index) in enumerate(reversed(taken), 1):
+            if kind == "replace":
+                steps[index] = number
+            elif kind == "insert":
+                steps.insert(index, number)
+                origin.insert(index, -1)
+            else:
+                gone[origin.pop(index)] = number
+                del steps[index]
+        if len(steps) != len(self.words):  # a span: what was cut off took no step
+            return [0] * len(self.words), gone
+        return steps, gone
 
     @property
     def changes(self) -> int:

@@ -16,12 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from unfooled.attacks.goals import for_labels
 from unfooled.core.attempt import attempt
 from unfooled.core.engine import Engine
 from unfooled.core.recipe import Recipe, recipe_from_json
 from unfooled.core.result import Result
+from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.text import Text
 from unfooled.victims.alignment import Marked
+from unfooled.victims.whitebox import WordVectors
+from unfooled.victims.whitebox_oracles import GradientItem
 from unfooled.victims.word_oracles import Projection, Pull
 
 TEXTS = (
@@ -31,6 +35,9 @@ TEXTS = (
     "so it goes",
     "the old man and the cold, cold sea were fine company for two long hours of quiet, honest work",
 )
+
+
+LABELS = ("negative", "positive")
 
 
 class _Made:
@@ -84,11 +91,12 @@ def _attack(
     answers = {name: _STAND_INS.get(name.partition(":")[0]) for name in recipe.oracles()}
     answers |= dict(oracles or {}) | {"victim": _victim}
     made = {name: _Made(answer, batch) for name, answer in answers.items() if answer is not None}
+    goal = for_labels(recipe, LABELS).goal
     jobs = []
     for key, content in zip(keys or range(len(texts)), texts, strict=True):
         text = content if isinstance(content, Text) else Text(content)
         label = int(_victim(text.value).argmax())
-        jobs.append((key, attempt(text, label, recipe.goal, recipe.search, key=key, seed=1, budget=budget)))
+        jobs.append((key, attempt(text, label, goal, recipe.search, key=key, seed=1, budget=budget)))
     found = {}
     for finished in Engine[Result](made, window=window).run(jobs):
         assert finished.value is not None, finished.error
@@ -121,6 +129,24 @@ def _neighbours(item: tuple[str, int, float]) -> tuple[str, ...]:
 def _tags(item: tuple[tuple[str, ...], int, tuple[str, ...]]) -> tuple[str, ...]:
     words, index, options = item
     return tuple("NOUN" if _number(word) < 0.8 else "ADJ" for word in (words[index], *options))
+
+
+def _fill(item: MaskItem) -> tuple[FillIn, ...]:
+    seed = _number(item.left[-20:] + item.right[:20])
+    return tuple(
+        FillIn(f"word{chr(97 + int(abs(seed) * 7 + i) % 26)}", -float(i)) for i in range(min(item.k, 4))
+    )
+
+
+def _synonyms(item: Any) -> tuple[str, ...]:
+    word = item if isinstance(item, str) else next(part for part in reversed(item) if isinstance(part, str))
+    return tuple(f"{word[::-1]}{i}" for i in range(3))
+
+
+def _gradients(item: GradientItem) -> WordVectors:
+    words = item.text.words
+    vectors = np.array([[_number(word), 1.0] for word in words], dtype=np.float32).reshape(-1, 2)
+    return WordVectors(words, np.ones(len(words), dtype=np.int64), vectors)
 
 
 def _class_words(item: tuple[str, int, Any]) -> tuple[Any, ...]:
@@ -166,4 +192,9 @@ _STAND_INS: dict[str, Callable[[Any], Any]] = {
     "zeroed": _zeroed,
     "sentence-distance": _distance,
     "projection": _projection,
+    "datamuse": _synonyms,
+    "fill": _fill,
+    "gradients": _gradients,
+    "table": _synonyms,
+    "wordnet": _synonyms,
 }

@@ -1,4 +1,5 @@
-"""What an edit must respect. A constraint sees all options for one word and returns those it allows."""
+"""What an edit must respect. A constraint sees all options for one word, those that replace it and those that
+put a new word beside it, and returns the ones it allows."""
 
 from __future__ import annotations
 
@@ -15,14 +16,18 @@ from unfooled.core.program import Program, ask
 from unfooled.text import Text
 
 Scale = Literal["cosine", "angular", "arccos"]
+# Encoders of ours that stand in for a published one.
+_NEAREST = {"use": "universal-sentence-encoder"}
 
 
 class Option(NamedTuple):
-    """A possible next text: `text` differs from the present one at `position` only."""
+    """A possible next text: `text` differs from the present one by its word at `position` only, which
+    replaces another or, where it is `inserted`, is new."""
 
     text: Text
     position: int
     similarity: float | None = None
+    inserted: bool = False
 
     @property
     def word(self) -> str:
@@ -39,6 +44,7 @@ class SamePartOfSpeech:
 
     The context is the original text's: `before` and `after` say how many words of it the tagger sees.
     `first_equal` reads the tag of the first equal word of that context instead, which is TextAttack's way.
+    An inserted word replaces none and passes.
     """
 
     tagger: str = "perceptron-tagger"
@@ -52,14 +58,15 @@ class SamePartOfSpeech:
         return (f"tag:{self.tagger}",)
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[Option]) -> Program[list[Option]]:
-        if not options:
-            return []
+        swaps = [option for option in options if not option.inserted]
+        if not swaps:
+            return list(options)
         words = a.original.words
-        index = now.text.origin[options[0].position]
+        index = now.text.origin[swaps[0].position]
         first = max(0, index - self.before)
         context = words[first : index + self.after + 1]
         place = index - first
-        choices = (words[index], *(option.word for option in options))
+        choices = (words[index], *(option.word for option in swaps))
         items: list[Hashable] = [(context, place, choices[1:])]
         earlier = {}
         if self.first_equal:
@@ -70,7 +77,8 @@ class SamePartOfSpeech:
                     items.append(((*context[:place], word, *context[place + 1 :]), context.index(word), ()))
         answers = yield from ask(f"tag:{self.tagger}", items)
         own, *tags = (answers[earlier[i]][0] if i in earlier else tag for i, tag in enumerate(answers[0]))
-        return [option for option, tag in zip(options, tags, strict=True) if self._fits(own, tag)]
+        fits = (self._fits(own, tag) for tag in tags)
+        return [option for option in options if option.inserted or next(fits)]
 
     def _fits(self, own: str, other: str) -> bool:
         return own == other or (self.noun_for_verb and {own, other} == {"NOUN", "VERB"})
@@ -83,12 +91,15 @@ class SentenceSimilarity:
     Scales: `cosine`; `angular` = 1 - arccos(cosine)/pi; `arccos` = 1 - arccos(cosine), the TextFooler code's.
     A threshold belongs to one encoder and one scale: `published_for` names the encoder it was chosen for.
     Texts shorter than the window are held to `short_threshold`; None lets them pass unmeasured.
+    The window is that of the edited text. An inserted word's is compared with the same stretch before the
+    insertion; against the original, with the window of the original word beside it. No `window` means the
+    whole text.
     """
 
     threshold: float
     scale: Scale
     encoder: str = "minilm"
-    window: int = 15
+    window: int | None = 15
     against: Literal["current", "original"] = "current"
     short_threshold: float | None = None
     published_for: str = "universal-sentence-encoder"
@@ -96,33 +107,66 @@ class SentenceSimilarity:
     def __post_init__(self) -> None:
         if self.scale not in get_args(Scale):
             raise ValueError(f"scale is one of {', '.join(get_args(Scale))}")
-        if self.window < 1:
+        if self.window is not None and self.window < 1:
             raise ValueError("window is at least 1")
 
     @property
     def asks(self) -> tuple[str, ...]:
         return (f"encode:{self.encoder}",)
 
+    def settle(self) -> tuple[SentenceSimilarity, str]:
+        """Changes nothing; says so where the threshold was chosen for another encoder."""
+        if self.published_for in (self.encoder, _NEAREST.get(self.encoder)):
+            return self, ""
+        return self, (
+            f"similarity of at least {self.threshold:g} ({self.scale}) was chosen for {self.published_for} "
+            f"and is measured with {self.encoder}: it means something else there (see `unfooled calibrate`)"
+        )
+
     def allow(self, a: Attempt, now: Scored, options: Sequence[Option]) -> Program[list[Option]]:
         if not options:
             return []
-        index = options[0].position
-        short = len(now.text.words) < self.window
+        short = self.window is not None and len(now.text.words) < self.window
         if short and self.short_threshold is None:
             return list(options)
-        reference, place = now.text, index
-        if self.against == "original":
-            reference, place = a.original, now.text.origin[index]
-        windows = [reference.window(place, self.window)]
-        windows += [now.text.window(index, self.window, option.word) for option in options]
-        vectors = np.array((yield from ask(f"encode:{self.encoder}", windows)))
+        places: dict[tuple[int, bool], list[int]] = {}
+        for number, option in enumerate(options):
+            places.setdefault((option.position, option.inserted), []).append(number)
+        texts = [""] * len(options)
+        for members in places.values():
+            reference, before, after = self._frame(a, now, options[members[0]])
+            texts.append(reference)
+            for number in members:
+                texts[number] = before + options[number].word + after
+        # In double precision: near 1 the scales with an arccos blow up the last digits of a cosine.
+        vectors = np.array((yield from ask(f"encode:{self.encoder}", texts)), dtype=np.float64)
         needed = self.short_threshold if short and self.short_threshold is not None else self.threshold
-        values = on_scale(vectors[1:] @ vectors[0], self.scale)
+        values = [0.0] * len(options)
+        for members, reference_vector in zip(places.values(), vectors[len(options) :], strict=True):
+            found = on_scale(vectors[members] @ reference_vector, self.scale)
+            for number, value in zip(members, found, strict=True):
+                values[number] = value
         return [
             option._replace(similarity=value)
             for option, value in zip(options, values, strict=True)
             if value >= needed
         ]
+
+    def _frame(self, a: Attempt, now: Scored, option: Option) -> tuple[str, str, str]:
+        """What the option's window is compared with, and the window before and after the option's word."""
+        # A replaced word's window has the same frame in both texts, and `now` has its offsets at hand.
+        edited, index = option.text if option.inserted else now.text, option.position
+        before, after = edited.frame(index, self.window)
+        if self.against == "original":
+            known = [*edited.origin[index:], *edited.origin[index::-1]]
+            place = next((one for one in known if one >= 0), 0)
+            return a.original.window(place, self.window), before, after
+        if not option.inserted:
+            return before + now.text.words[index] + after, before, after
+        if self.window is None:
+            return now.text.string, before, after
+        first, last = edited.bounds(index, self.window)
+        return now.text.stretch(first, last - 1) if last > first else "", before, after
 
 
 def on_scale(cosines: np.ndarray, scale: Scale) -> list[float]:
@@ -147,7 +191,8 @@ class MaxCharacterEdits:
         return [
             option
             for option in options
-            if spent + edit_distance(now.text.words[option.position], option.word) <= self.most
+            if spent + edit_distance("" if option.inserted else now.text.words[option.position], option.word)
+            <= self.most
         ]
         yield  # no question is needed, but a program is a generator
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from unfooled.core.attempt import Goal
+from unfooled.core.recipe import Recipe
+from unfooled.errors import DataError
+
+EVERY_CLASS = "any"
 
 
 @dataclass(frozen=True)
@@ -25,3 +32,52 @@ class Targeted:
 
     def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
         return probs[:, self.target].tolist(), (probs.argmax(axis=1) == self.target).tolist()
+
+
+@dataclass(frozen=True)
+class OnlyClass:
+    """Another goal, pursued on the examples of one class.
+
+    The others are scored once and skipped: they count in the accuracy before and after the attack, not in
+    its success rate. `label` is the number of the class, filled in when the victim is known (`for_labels`).
+    """
+
+    name: str
+    goal: Goal = Untargeted()
+    label: int | None = None
+
+    def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
+        return self.goal.judge(probs, label)
+
+    def passed_over(self, label: int) -> str:
+        if self.label is None:
+            raise ValueError(f"the number of the class {self.name!r} is not known; see goals.for_labels")
+        return "" if label == self.label else f"only examples of the class {self.name} are attacked"
+
+
+def only_class(recipe: Recipe, name: str) -> Recipe:
+    """The same attack on the examples of one class; `any` attacks all."""
+    goal = recipe.goal.goal if isinstance(recipe.goal, OnlyClass) else recipe.goal
+    return replace(recipe, goal=goal if name == EVERY_CLASS else OnlyClass(name, goal))
+
+
+def aimed_at(recipe: Recipe, target: int) -> Recipe:
+    """The same attack with one class, by its index, as its goal."""
+    goal = recipe.goal
+    aimed = Targeted(target)
+    return replace(recipe, goal=replace(goal, goal=aimed) if isinstance(goal, OnlyClass) else aimed)
+
+
+def for_labels(recipe: Recipe, labels: Sequence[str]) -> Recipe:
+    """The recipe for a victim with these classes: names of classes become numbers."""
+    goal = recipe.goal
+    if not isinstance(goal, OnlyClass) or goal.label is not None:
+        return recipe
+    found = [i for i, label in enumerate(labels) if label.casefold() == goal.name.casefold()]
+    if len(found) != 1:
+        raise DataError(
+            f"{recipe.full_name} attacks examples of the class {goal.name!r}, which the victim does not have",
+            f"name one of its classes ({', '.join(labels)}) with --only, "
+            f"or attack all with --only {EVERY_CLASS}",
+        )
+    return replace(recipe, goal=replace(goal, name=labels[found[0]], label=found[0]))

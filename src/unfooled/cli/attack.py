@@ -11,10 +11,18 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from unfooled.attacks.goals import only_class
 from unfooled.cli.app import Exit
 from unfooled.cli.live import LiveObserver
 from unfooled.cli.render import show_run
-from unfooled.core.recipe import Recipe, load_recipe, with_everywhere, with_setting
+from unfooled.core.recipe import (
+    Recipe,
+    load_part,
+    load_recipe,
+    with_constraint,
+    with_everywhere,
+    with_setting,
+)
 from unfooled.data.loading import load_data
 from unfooled.errors import UserError
 from unfooled.evaluation.run import attack
@@ -44,6 +52,12 @@ class AttackOptions:
     label_map: str | None
     encoder: str | None
     neighbours: str | None
+    masked_lm: str | None
+    importance: str | None
+    candidates: str | None
+    constraints: tuple[str, ...]
+    only: str | None
+    clean: str | None
     settings: tuple[str, ...]
     victim_options: tuple[str, ...]
     trust_pickle: bool
@@ -57,13 +71,11 @@ def run_attack(options: AttackOptions) -> int:
     recipe = chosen_recipe(options)
     victim = load_victim(
         options.model,
-        labels=_listed(options.labels),
+        labels=listed(options.labels),
         trust_pickle=options.trust_pickle,
-        **{
-            name: _literal(value) for name, value in _pairs(options.victim_options, "--victim-option").items()
-        },
+        **{name: literal(value) for name, value in pairs(options.victim_options, "--victim-option").items()},
     )
-    columns = _listed(options.text_column)
+    columns = listed(options.text_column)
     dataset = load_data(
         options.data,
         text=columns[0] if columns and len(columns) == 1 else columns,
@@ -73,8 +85,9 @@ def run_attack(options: AttackOptions) -> int:
         encoding=options.encoding,
         sample=options.sample,
         seed=options.seed,
+        clean=options.clean,
     )
-    label_map = _pairs(options.label_map.split(","), "--label-map") if options.label_map else None
+    label_map = pairs(options.label_map.split(","), "--label-map") if options.label_map else None
     settings = Settings(
         seed=options.seed, budget=options.budget, max_words=options.max_words, window=options.window
     )
@@ -113,20 +126,30 @@ def run_attack(options: AttackOptions) -> int:
 def chosen_recipe(options: AttackOptions) -> Recipe:
     """The named recipe with the parts that options replace."""
     recipe = load_recipe(options.attack)
+    if options.only:
+        recipe = only_class(recipe, options.only)
+    if options.importance:
+        recipe = with_everywhere(recipe, "importance", load_part("importance", options.importance))
+    if options.candidates:
+        recipe = with_everywhere(recipe, "candidates", load_part("candidates", options.candidates))
     if options.encoder:
         recipe = with_everywhere(recipe, "encoder", options.encoder)
     if options.neighbours:
         recipe = with_everywhere(recipe, "table", options.neighbours)
-    for name, value in _pairs(options.settings, "--set").items():
+    if options.masked_lm:
+        recipe = with_everywhere(recipe, "masked_lm", options.masked_lm)
+    for constraint in options.constraints:
+        recipe = with_constraint(recipe, load_part("constraint", constraint))
+    for name, value in pairs(options.settings, "--set").items():
         recipe = with_setting(recipe, name, value)
     return recipe
 
 
-def _listed(value: str | None) -> list[str] | None:
+def listed(value: str | None) -> list[str] | None:
     return [one.strip() for one in value.split(",")] if value else None
 
 
-def _pairs(given: Any, option: str) -> dict[str, str]:
+def pairs(given: Any, option: str) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for one in given:
         name, equals, value = one.partition("=")
@@ -136,7 +159,7 @@ def _pairs(given: Any, option: str) -> dict[str, str]:
     return pairs
 
 
-def _literal(value: str) -> Any:
+def literal(value: str) -> Any:
     """Numbers, booleans and JSON as such; anything else is a string."""
     try:
         return json.loads(value)

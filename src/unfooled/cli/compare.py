@@ -33,6 +33,7 @@ class CompareOptions:
     labels: str | None
     label_map: str | None
     encoding: str
+    clean: str | None
     trust_pickle: bool
     bare: bool
     json: bool
@@ -47,6 +48,7 @@ def run_compare(options: CompareOptions) -> int:
         split=options.split,
         encoding=options.encoding,
         limit=options.limit,
+        clean=options.clean,
     )
     with Console(stderr=True, quiet=options.json).status("") as status:
         measured = compare(_loaded(options, status), data, label_map=label_map, bare=options.bare)

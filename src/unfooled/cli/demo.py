@@ -48,7 +48,7 @@ def run_demo(out: Path, limit: int) -> int:
         )
     show_run(run.path, examples=8, as_json=False)
     report = write_report(run.path, out / "report")
-    typer.echo(f"report: {report}/summary.md, {report}/results.csv")
+    typer.echo(f"report: {report}/report.html (open it in a browser), summary.md, results.csv")
     typer.echo(
         f"try next: unfooled attack --model {model} --data {data} --attack deepwordbug --limit {limit}"
     )

@@ -53,6 +53,9 @@ class LiveObserver(Observer):
         if self._progress.live.is_started:
             self._progress.stop()
 
+    def noticed(self, message: str) -> None:
+        self._console.print(f"{_MARKS['warning']} {escape(visible(message))}", highlight=False)
+
     def checked(self, report: Preflight) -> None:
         for check in report.checks:
             line = f"{_MARKS[check.verdict]} {escape(visible(check.name))}: {escape(visible(check.message))}"

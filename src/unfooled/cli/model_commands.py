@@ -71,6 +71,9 @@ def train(
     limit: Annotated[
         int | None, typer.Option("--limit", "-n", min=1, help="Train on the first N rows only.")
     ] = None,
+    clean: Annotated[
+        str | None, typer.Option(help="Clean texts first: `tweets`, or steps such as links,handles.")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a training or sweep that was stopped.")
     ] = False,
@@ -91,6 +94,7 @@ def train(
         label_column=label_column,
         encoding=encoding,
         limit=limit,
+        clean=clean,
         given={
             "epochs": epochs,
             "batch": batch,
@@ -136,6 +140,9 @@ def compare(
     ] = None,
     label_map: Annotated[str | None, typer.Option(help="Data label=model label, comma-separated.")] = None,
     encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8-sig",
+    clean: Annotated[
+        str | None, typer.Option(help="Clean texts first: `tweets`, or steps such as links,handles.")
+    ] = None,
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Load pickles. They may run any code.")
     ] = False,
@@ -158,6 +165,7 @@ def compare(
         labels=labels,
         label_map=label_map,
         encoding=encoding,
+        clean=clean,
         trust_pickle=trust_pickle,
         bare=bare,
         json=json,

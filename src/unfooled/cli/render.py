@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -14,12 +16,12 @@ from rich.text import Text as Styled
 
 from unfooled.core.result import Result
 from unfooled.evaluation.metrics import Summary, decided, summarise
+from unfooled.evaluation.remarks import PREFIX
 from unfooled.evaluation.store import RunFile
 from unfooled.report.tables import counts_line, summary_rows
-from unfooled.report.words import pieces, visible
+from unfooled.report.words import as_written, pieces, visible
 
 _STYLES = {"same": "", "gone": "red strike", "new": "bold green"}
-_PLAIN = {"same": "{}", "gone": "[{}→", "new": "{}]"}
 
 
 def show_run(path: Path, *, examples: int, as_json: bool) -> Summary:
@@ -33,6 +35,8 @@ def show_run(path: Path, *, examples: int, as_json: bool) -> Summary:
         console = Console()
         title = f"{environment['attack']} on {environment['victim']}, data {environment['data']}"
         console.print(visible(title), style="bold", highlight=False, markup=False)
+        for notice in environment.get("notices") or ():
+            console.print(f"! {visible(notice)}", style="yellow", highlight=False, markup=False)
         console.print(_summary_table(summary))
         console.print(counts_line(summary), highlight=False)
         if shown := list(islice(file.results(outcome="success"), examples)):
@@ -41,13 +45,17 @@ def show_run(path: Path, *, examples: int, as_json: bool) -> Summary:
             )
         for result in shown:
             console.print(diff_line(result, file.labels, coloured=console.color_system is not None))
+            if result.uncleaned:
+                _print_uncleaned(console, result, environment.get("cleaning") or ())
         _print_errors(console, summary)
+        _print_verdict(console, file.header.get(f"{PREFIX}verdict"))
         console.print(f"\nrun: {path}", highlight=False, markup=False)
     return summary
 
 
 def diff_line(result: Result, labels: tuple[str, ...], *, coloured: bool) -> Styled:
-    """`positive → negative: a great terrible film` in colours; without them `a [great→terrible] film`."""
+    """`positive → negative: a great terrible film` in colours; without them `a [great→terrible] film`, an
+    inserted word as `[+terrible]` and a deleted one as `[great→]`."""
     after = labels[decided(result.perturbed_probs)]
     line = Styled(f"  {visible(labels[result.label])} → {visible(after)}: ", style="dim")
     # Long texts are cut to the neighbourhood of the first edit; the run file has all of it.
@@ -55,7 +63,9 @@ def diff_line(result: Result, labels: tuple[str, ...], *, coloured: bool) -> Sty
     left = 600
     if skipped:
         line.append("…")
-    for piece in pieces(result):
+    found = list(pieces(result))
+    kinds = ["same", *(piece.kind for piece in found), "same"]
+    for place, piece in enumerate(found, 1):
         text = piece.text
         if piece.kind == "same" and skipped:
             text, skipped = text[skipped:], max(0, skipped - len(text))
@@ -65,7 +75,7 @@ def diff_line(result: Result, labels: tuple[str, ...], *, coloured: bool) -> Sty
         if piece.kind == "same" and len(text) > left:
             text = text[:left] + "…"
             left = 0
-        form = "{}" if coloured else _PLAIN[piece.kind]
+        form = "{}" if coloured else _plain(kinds[place - 1], piece.kind, kinds[place + 1])
         line.append(form.format(visible(text)), style=_STYLES[piece.kind])
         if coloured and piece.kind == "gone":
             line.append(" ")
@@ -73,6 +83,21 @@ def diff_line(result: Result, labels: tuple[str, ...], *, coloured: bool) -> Sty
         if text.endswith("…") and left < 0:
             break
     return line
+
+
+def _plain(before: str, kind: str, after: str) -> str:
+    """How a piece is written without colours, by what stands around it."""
+    if kind == "gone":
+        return "[{}→" if after == "new" else "[{}→]"
+    if kind == "new":
+        return "{}]" if before == "gone" else "[+{}]"
+    return "{}"
+
+
+def _print_uncleaned(console: Console, result: Result, steps: Sequence[str]) -> None:
+    came, written = result.uncleaned[result.field][1], as_written(result, steps)
+    for name, text in (("before cleaning", came), ("with the edits", written)):
+        console.print(f"    {name}: {visible(text)}", style="dim", highlight=False, markup=False)
 
 
 def _summary_table(summary: Summary) -> Table:
@@ -84,6 +109,13 @@ def _summary_table(summary: Summary) -> Table:
     for row in summary_rows(summary):
         table.add_row(*row)
     return table
+
+
+def _print_verdict(console: Console, verdict: dict[str, Any] | None) -> None:
+    """What an evaluation made of this run, where there was one."""
+    if verdict:
+        for line in (f"\nverdict: {verdict['verdict']}", *(f"  - {note}" for note in verdict["notes"])):
+            console.print(visible(line), highlight=False, markup=False)
 
 
 def _print_errors(console: Console, summary: Summary) -> None:

@@ -3,52 +3,99 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from unfooled.errors import UserError
+from unfooled.errors import MissingExtraError, UserError
 from unfooled.resources import store
 
+_PLAIN = ("name", "version", "licence", "origin", "digest")  # of a record, not worth showing after a build
 
-def run_resources(action: str, names: Sequence[str], *, as_json: bool) -> None:
+
+def run_resources(
+    action: str, names: Sequence[str], *, minutes: float | None = None, again: bool = False, as_json: bool
+) -> None:
     if action == "list":
         _list(as_json)
-    elif action == "get":
-        if not names:
-            raise UserError("which resource?", "`unfooled resources` lists them; `get all` fetches every one")
-        known = [one.name for one in store.status()]
-        fetch(known if list(names) == ["all"] else names, Console(stderr=True))
-    else:
+        return
+    if action not in ("get", "build"):
         raise UserError(
-            f"resources cannot {action!r}", "use `unfooled resources` or `unfooled resources get NAME`"
+            f"resources cannot {action!r}",
+            "use `unfooled resources`, `unfooled resources get NAME` or `unfooled resources build NAME`",
         )
+    if action == "get" and (minutes is not None or again):
+        raise UserError("--minutes and --again are for builds", "use `unfooled resources build NAME`")
+    if not names:
+        raise UserError("which resource?", "`unfooled resources` lists them; `get all` fetches every one")
+    console = Console(stderr=True)
+    if action == "build":
+        _build(names, console, {} if minutes is None else {"minutes": minutes}, again=again, as_json=as_json)
+    elif list(names) == ["all"]:
+        _fetch_all(console)
+    else:
+        fetch(names, console)
+
+
+def _fetch_all(console: Console) -> None:
+    """Everything but what takes long or lacks a library; what is left out is told."""
+    for one in store.status():
+        try:
+            if not one.long:
+                fetch([one.name], console)
+            elif not one.present:
+                console.print(f"left out, because it takes long: {one.command}", highlight=False)
+        except MissingExtraError as error:
+            console.print(f"left out: {one.name}. {error}", highlight=False, markup=False)
 
 
 def fetch(names: Sequence[str], console: Console) -> None:
     """Get what is missing, with a bar for each; what is here already costs nothing."""
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[stage]}"),
-        TimeElapsedColumn(),
-        console=console,
-    ) as progress:
+    with _bars(console) as progress:
         for name in names:
-            if store.has(name):
-                continue
-            task = progress.add_task(name, total=1.0, stage="")
+            if not store.has(name):
+                _one(progress, name, partial(store.get, name))
 
-            def tell(stage: str, share: float | None, task: TaskID = task) -> None:
-                progress.update(
-                    task, stage=stage, completed=share or 0.0, total=None if share is None else 1.0
-                )
 
-            store.get(name, tell)
-            progress.update(task, completed=1.0, total=1.0, stage="here")
+def _build(
+    names: Sequence[str], console: Console, settings: Mapping[str, Any], *, again: bool, as_json: bool
+) -> None:
+    """Build each, and show what was measured on the way."""
+    with _bars(console) as progress:
+        for name in names:
+            try:
+                _one(progress, name, partial(store.build, name, again=again, settings=settings))
+            except KeyboardInterrupt:
+                if settings:
+                    console.print("what was learned so far is kept: repeat the command to go on")
+                raise
+    records = [store.record(name) for name in names]
+    if as_json:
+        typer.echo(json.dumps(records, indent=2))
+        return
+    for record in records:
+        told = {key: value for key, value in record.items() if key not in _PLAIN}
+        typer.echo(f"{record['name']}: " + ", ".join(f"{key} {value}" for key, value in told.items()))
+
+
+def _bars(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[stage]}"))
+    return Progress(*columns, TimeElapsedColumn(), console=console)
+
+
+def _one(progress: Progress, name: str, make: Callable[[store.Progress], object]) -> None:
+    task = progress.add_task(name, total=1.0, stage="")
+
+    def tell(stage: str, share: float | None) -> None:
+        progress.update(task, stage=stage, completed=share or 0.0, total=None if share is None else 1.0)
+
+    make(tell)
+    progress.update(task, completed=1.0, total=1.0, stage="here")
 
 
 def _list(as_json: bool) -> None:
@@ -76,6 +123,9 @@ def _list(as_json: bool) -> None:
             one.name, "yes" if one.present else "no", f"{one.size / 1e6:.0f} MB", one.licence, one.what
         )
     Console().print(table)
-    missing = [one.name for one in entries if not one.present]
+    missing = [one.name for one in entries if not one.present and not one.long]
     if missing:
         typer.echo(f"\nget what is missing: unfooled resources get {' '.join(missing)}")
+    for one in entries:
+        if one.long and not one.present:
+            typer.echo(f"\ntrain {one.name}, for as long as you like: {one.command} --minutes 40")

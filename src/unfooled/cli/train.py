@@ -46,6 +46,7 @@ class TrainOptions:
     label_column: str | None
     encoding: str
     limit: int | None
+    clean: str | None
     given: Mapping[str, Any]  # the family's options that have a flag of their own
     settings: tuple[str, ...]
     sweep: int | None
@@ -67,7 +68,7 @@ class TrainProgress(TrainObserver):
             TextColumn("[bold]{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("steps {task.fields[state]}"),
+            TextColumn("{task.fields[unit]} {task.fields[state]}"),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(elapsed_when_finished=False),
@@ -92,7 +93,9 @@ class TrainProgress(TrainObserver):
         if done:
             self.note(f"going on after {done} of at most {total} steps")
         self._loss = ""
-        self._task = self._progress.add_task(escape(self._shown), total=total, completed=done, state="")
+        self._task = self._progress.add_task(
+            escape(self._shown), total=total, completed=done, state="", unit="steps"
+        )
         self._progress.start()
 
     def step(self, done: int, loss: float | None) -> None:
@@ -235,4 +238,5 @@ def _load(options: TrainOptions, source: str, split: str, *, limit: int | None =
         split=split,
         encoding=options.encoding,
         limit=limit,
+        clean=options.clean,
     )

@@ -183,6 +183,8 @@ def attempt(
         (start,) = yield from a.score([text])
         if int(start.probs.argmax()) != label:
             outcome, note = "skipped", "the victim was wrong before the attack"
+        elif unwanted := getattr(goal, "passed_over", _wanted)(label):
+            outcome, note = "skipped", unwanted
         elif start.success:
             outcome, note = "skipped", "the goal is reached without any edit"
         elif not text.words:
@@ -215,6 +217,11 @@ def attempt(
         note=note,
         facts=tuple(sorted(a.facts.items())),
     )
+
+
+def _wanted(_label: int) -> str:
+    """Most goals attack every class; one that does not has a method `passed_over(label) -> reason`."""
+    return ""
 
 
 def _reason(error: Exception) -> str:

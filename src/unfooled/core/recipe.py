@@ -69,8 +69,9 @@ def load_recipe(name: str) -> Recipe:
 
 
 def all_recipes() -> Iterator[Recipe]:
-    for name in registry.names("attack"):
-        yield from registry.load("attack", name).values()
+    """Each once, however many names lead to it."""
+    found = (recipe for name in registry.names("attack") for recipe in registry.load("attack", name).values())
+    yield from dict.fromkeys(found)
 
 
 def recipe_from_json(described: Mapping[str, Any]) -> Recipe:
@@ -113,6 +114,44 @@ def fitted(recipe: Recipe, victim: Any) -> Recipe:
     return changed
 
 
+def load_part(kind: str, name: str) -> Any:
+    """A part by its registered name; `name:value` gives its first setting, such as `attention:-1`."""
+    base, _, value = name.partition(":")
+    made: Any = registry.load(kind, base)
+    settings = [field.name for field in dataclasses.fields(made)]
+    try:
+        if not value:
+            return made()
+        if not settings:
+            raise ValueError("it has no settings")
+        return made(_parsed(get_type_hints(made)[settings[0]], value))
+    except TypeError:
+        raise UnknownNameError(
+            f"{kind} {base!r} needs a value", f"write {base}:{settings[0].upper()}"
+        ) from None
+    except ValueError as error:
+        raise UnknownNameError(
+            f"{kind} {name!r}: {error}", "the part behind ':' is its first setting"
+        ) from None
+
+
+def settled(recipe: Recipe) -> tuple[Recipe, list[str]]:
+    """The recipe with what depends on this machine decided once, before a run, and what to tell the user.
+
+    A part decides through its method `settle() -> (part, notice)`. What is decided is written into the run.
+    """
+    notices: list[str] = []
+
+    def settle(part: Any) -> Any:
+        if not hasattr(part, "settle"):
+            return part
+        decided, notice = part.settle()
+        notices.extend([notice] if notice else [])
+        return decided
+
+    return _rebuilt(recipe, settle), list(dict.fromkeys(notices))
+
+
 def _rebuilt(part: Any, change: Callable[[Any], Any]) -> Any:
     """A copy in which every part went through `change`, the outer ones first."""
     if isinstance(part, tuple):
@@ -126,8 +165,8 @@ def _rebuilt(part: Any, change: Callable[[Any], Any]) -> Any:
     return dataclasses.replace(part, **changed) if changed else part
 
 
-def with_everywhere(recipe: Recipe, setting: str, value: str) -> Recipe:
-    """A copy in which every part that has the setting gets the value, such as another encoder."""
+def with_everywhere(recipe: Recipe, setting: str, value: Any) -> Recipe:
+    """A copy in which every part that has the setting gets the value: another encoder, another importance."""
     if not any(hasattr(part, setting) for part in _parts(recipe)):
         raise UnknownNameError(
             f"{recipe.full_name} has no part with the setting {setting!r}",
@@ -138,12 +177,26 @@ def with_everywhere(recipe: Recipe, setting: str, value: str) -> Recipe:
     return _marked(recipe, changed)
 
 
+def with_constraint(recipe: Recipe, part: Any) -> Recipe:
+    """A copy whose edits must also respect `part`, asked after the recipe's own constraints."""
+    own = getattr(recipe.search, "constraints", None)
+    if not isinstance(own, tuple):
+        raise UnknownNameError(
+            f"{recipe.full_name} has no constraints that one could add to",
+            f"`unfooled show {recipe.full_name}` lists its parts",
+        )
+    search: Any = recipe.search
+    return _marked(
+        recipe, dataclasses.replace(recipe, search=dataclasses.replace(search, constraints=(*own, part)))
+    )
+
+
 def _marked(old: Recipe, new: Recipe) -> Recipe:
     """A changed recipe says so in its name: its numbers are not the named version's."""
     return old if new == old else dataclasses.replace(new, version=f"{old.version.split('+')[0]}+changed")
 
 
-def _everywhere(part: Any, setting: str, value: str) -> Any:
+def _everywhere(part: Any, setting: str, value: Any) -> Any:
     if isinstance(part, tuple):
         return tuple(_everywhere(one, setting, value) for one in part)
     if not dataclasses.is_dataclass(part) or isinstance(part, type):

@@ -35,6 +35,7 @@ class Result:
     similarity: float | None = None  # of the last accepted edit, on the constraint's own scale
     note: str = ""  # why it ended so, where that is not obvious
     facts: tuple[tuple[str, float], ...] = ()  # what this kind of attack measures besides, by name
+    uncleaned: tuple[tuple[str, str], ...] = ()  # the fields as they came, where cleaning changed them
 
     @property
     def original(self) -> str:

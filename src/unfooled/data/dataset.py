@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from unfooled.data import cleaning
+from unfooled.data.cleaning import require_steps
 from unfooled.data.columns import Columns, choose_columns
 from unfooled.data.examples import Example
 from unfooled.data.labels import MOST_LABELS, Coding, code_labels, label_value, match_labels
@@ -49,6 +51,7 @@ class Dataset:
     _rows: int = field(repr=False)  # of the whole file
     _first: Mapping[str, int] = field(repr=False)  # number of the first row with each label value
     _declared: bool = field(repr=False)  # the source itself names its classes
+    cleaning: tuple[str, ...] = ()  # steps that every text goes through; see `cleaning.py`
 
     @classmethod
     def from_pairs(
@@ -114,6 +117,10 @@ class Dataset:
         names = tuple(victim_labels)
         return replace(self, labels=names, _coding=Coding(names, codes, True))
 
+    def cleaned(self, steps: str | Sequence[str]) -> Dataset:
+        """The same rows with every text cleaned, by the steps "tweets" stands for or those listed."""
+        return replace(self, cleaning=require_steps(steps))
+
     # -- inside ------------------------------------------------------------------------------------
 
     @property
@@ -134,21 +141,28 @@ class Dataset:
         digest = hashlib.sha256()
         self._source.digest(digest)
         chosen = self._selection
-        settings = [
+        settings: list[Any] = [
             self.fields, self.edit, self._columns.label, self.labels, sorted(self._coding.codes.items()),
             chosen.offset, chosen.limit, chosen.sample, chosen.seed if chosen.sample is not None else None,
         ]  # fmt: skip
+        if self.cleaning:
+            settings.append([cleaning.VERSION, *self.cleaning])
         digest.update(json.dumps(settings).encode())
         return digest.hexdigest()
 
     def _example(self, key: int, row: Row) -> Example:
         content, value, problem = read_row(row, self._columns, self._declared)
+        original = content
+        if self.cleaning and not problem:
+            content = tuple((name, cleaning.clean(text, self.cleaning).text) for name, text in original)
+            empty = next((name for name, text in content if not text.strip()), None)
+            problem = f"nothing is left after cleaning (column {empty!r})" if empty else ""
         code = self._coding.codes.get(value, -1)
         if not problem and code < 0:
             problem = f"label {value!r} was not in the file when it was first read"
         if problem:
             problem = f"{self._source.place(row.number)}: {problem}"
-        return Example(key, content, code, self.edit, problem)
+        return Example(key, content, code, self.edit, problem, () if content == original else original)
 
 
 def build(

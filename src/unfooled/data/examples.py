@@ -16,6 +16,7 @@ class Example:
     label: int
     edit: str  # name of the field that may be edited
     problem: str = ""  # why the row cannot be attacked; such a row ends as an error, named
+    uncleaned: tuple[tuple[str, str], ...] = ()  # the fields before cleaning, where that changed them
 
     def text(self) -> Text:
         return Text(dict(self.content), edit=self.edit)

@@ -32,14 +32,16 @@ def load_data(
     sample: int | None = None,
     seed: int = 0,
     encoding: str = "utf-8-sig",
+    clean: str | Sequence[str] | None = None,
 ) -> Dataset:
     """Open a file, a folder, a hub name (`hf:org/name`, `hf:org/name:config`) or a named set.
 
     Columns are guessed unless `text` (one name, or two of a pair) and `label` say otherwise. `edit` names
     the field of a pair that may be changed, the last one by default. `labels` names the classes in the
     data's order. Of the rows from `offset` on, the first `limit` are taken, and of these a random `sample`.
+    `clean` names steps that every text goes through first, such as "tweets".
     """
-    return build(
+    dataset = build(
         _open(source, split, encoding),
         text=text,
         label=label,
@@ -47,6 +49,7 @@ def load_data(
         labels=labels,
         selection=Selection(offset=offset, limit=limit, sample=sample, seed=seed),
     )
+    return dataset.cleaned(clean) if clean else dataset
 
 
 def named_sets() -> list[str]:

@@ -62,18 +62,19 @@ def export(run_path: str | Path, out_path: str | Path, *, force: bool = False) -
 
 def records(run: RunFile) -> Iterator[Record]:
     """One flat record per result, in the order of their keys."""
-    names = run.labels
+    names, cleaned = run.labels, _is_cleaned(run)
     for result in run.results():
-        yield _record(result, names)
+        yield _record(result, names, cleaned)
 
 
-def _record(result: Result, names: Sequence[str]) -> Record:
+def _record(result: Result, names: Sequence[str], cleaned: bool) -> Record:
     return {
         "key": result.key,
         "outcome": result.outcome,
         "label": result.label,
         "label_name": _name(result.label, names),
         **_fields(result),
+        **_uncleaned(result, cleaned),
         "text": result.original,
         "perturbed_text": result.perturbed,
         "predicted_before": _predicted(result.probs, names),
@@ -99,10 +100,23 @@ def _fields(result: Result) -> dict[str, str]:
     return {f"field_{name}" if name in _KINDS else name: content for name, content in result.fields}
 
 
+def _uncleaned(result: Result, cleaned: bool) -> dict[str, str]:
+    """The edited field as it came, in runs on cleaned data."""
+    if not cleaned:
+        return {}
+    fields = result.uncleaned or result.fields
+    return {"text_before_cleaning": fields[result.field][1]}
+
+
+def _is_cleaned(run: RunFile) -> bool:
+    return bool((run.header.get("environment") or {}).get("cleaning"))
+
+
 def _columns(run: RunFile) -> dict[str, str]:
     first = next(run.results(), None)
     columns = dict(list(_KINDS.items())[:4])
     columns.update(dict.fromkeys(_fields(first) if first else (), "str"))
+    columns.update(dict.fromkeys(_uncleaned(first, _is_cleaned(run)) if first else (), "str"))
     return {**columns, **_KINDS}
 
 

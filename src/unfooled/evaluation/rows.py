@@ -37,7 +37,7 @@ def to_row(result: Result) -> tuple[Any, ...]:
         int(result.key),
         result.outcome,
         int(result.label),
-        dump([list(pair) for pair in result.fields]),
+        dump(_fields(result)),
         int(result.field),
         _plain(result.perturbed),
         dump([float(p) for p in result.probs]),
@@ -69,11 +69,12 @@ def to_result(row: tuple[Any, ...]) -> Result:
         facts,
     ) = row
     words, queries, asked = numbers
+    stored = json.loads(fields)
     return Result(
         key=key,
         outcome=outcome,
         label=label,
-        fields=tuple((name, content) for name, content in json.loads(fields)),
+        fields=tuple((name, content) for name, content, *_ in stored),
         field=field,
         perturbed=perturbed,
         probs=tuple(json.loads(probs)),
@@ -85,4 +86,15 @@ def to_result(row: tuple[Any, ...]) -> Result:
         similarity=similarity,
         note=note,
         facts=tuple(json.loads(facts).items()),
+        uncleaned=tuple((name, original) for name, _, *rest in stored for original in rest),
     )
+
+
+def _fields(result: Result) -> list[list[str]]:
+    """Name and content of each field and, where the data was cleaned, the content before."""
+    if not result.uncleaned:
+        return [list(pair) for pair in result.fields]
+    return [
+        [name, content, original]
+        for (name, content), (_, original) in zip(result.fields, result.uncleaned, strict=True)
+    ]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -13,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import unfooled
-from unfooled.attacks.goals import Targeted
-from unfooled.core.recipe import Recipe, all_recipes, fitted, load_recipe
+from unfooled.attacks.goals import aimed_at
+from unfooled.core.recipe import Recipe, all_recipes, load_recipe
 from unfooled.core.result import Result
 from unfooled.data.dataset import Dataset
 from unfooled.data.examples import Example
 from unfooled.data.loading import load_data
 from unfooled.errors import CapabilityError, DataError, VictimError
 from unfooled.evaluation.metrics import Summary, summarise
-from unfooled.evaluation.session import Session, Settings, open_inside, require_resources
+from unfooled.evaluation.session import Session, Settings, open_inside, prepared, require_resources
 from unfooled.evaluation.store import RunFile
 from unfooled.evaluation.workers import attack_in_workers
 from unfooled.victims.base import TextValue, Victim
@@ -31,10 +30,14 @@ from unfooled.victims.preflight import Preflight, preflight
 
 # Enough to see swapped labels or logits, little enough for a paid endpoint.
 PREFLIGHT_EXAMPLES = 64
+FEW_EXAMPLES = 8  # looked at where a run attacks chosen examples only: a model that was looked at before
 
 
 class Observer:
     """Told what happens while it happens. The command line draws it; the default says nothing."""
+
+    def noticed(self, message: str) -> None:
+        """Something that shapes the results was decided and should be known, such as a fallback."""
 
     def checked(self, report: Preflight) -> None:
         """The victim was tried before the attack."""
@@ -68,6 +71,7 @@ def attack(
     *,
     out: str | Path,
     limit: int | None = None,
+    keys: Collection[int] | None = None,
     workers: int = 1,
     settings: Settings | None = None,
     target: str | None = None,
@@ -81,7 +85,8 @@ def attack(
     data set, what `load_data` takes, or pairs of text and label.
 
     The run file in `out` is written as results arrive. The same call again skips finished examples and runs
-    the rest, those that ended in an error included; a larger `limit` goes on from the smaller one.
+    the rest, those that ended in an error included; a larger `limit` goes on from the smaller one. `keys`
+    attacks only these examples; other keys may follow later into the same run.
     """
     victim = _as_victim(victim)
     dataset = _as_dataset(data, victim).aligned(victim.labels, label_map)
@@ -89,18 +94,20 @@ def attack(
     settings = settings or Settings()
     observer = observer or Observer()
     require_capabilities(recipe, victim)
-    recipe = fitted(recipe, victim)
     if target is not None:
         recipe = aim_at(recipe, target, victim.labels)
     if limit is not None and limit < 1:
         raise DataError(f"limit={limit} leaves nothing to attack", "limit is at least 1")
     if workers < 1:
         raise DataError(f"workers={workers} makes no sense", "workers is at least 1")
+    recipe, notices = prepared(recipe, victim)
+    for notice in notices:
+        observer.noticed(notice)
     resources = require_resources(recipe)
     open_inside(recipe, victim)  # what does not fit is said before a run file is made
 
     total = len(dataset) if limit is None else min(limit, len(dataset))
-    sample = [one for one in islice(dataset, min(total, PREFLIGHT_EXAMPLES)) if not one.problem]
+    sample = [one for one in islice(_chosen(islice(dataset, total), keys), _looks(keys)) if not one.problem]
     texts = [one.text().value for one in sample]
     report = preflight(victim, texts, [one.label for one in sample])
     observer.checked(report)
@@ -115,18 +122,23 @@ def attack(
             "resources": resources,
             **settings.identity(),
         },
-        "environment": _environment(victim, dataset, recipe, workers, report),
+        "environment": _environment(victim, dataset, recipe, workers, report) | {"notices": notices},
     }
     with RunFile.open(Path(out), header, restart=restart) as file:
-        examples = _unfinished(islice(dataset, total), file)
-        done = file.count_finished(dataset.nth_key(0), dataset.nth_key(total - 1))
+        examples = _unfinished(_chosen(islice(dataset, total), keys), file)
+        first, last = dataset.nth_key(0), dataset.nth_key(total - 1)
+        if keys is None:
+            done = file.count_finished(first, last)
+        else:
+            total, done = len(keys), len(file.finished(first, last) & set(keys))
         observer.started(total, done)
         if done < total:
             good = next((text for text in texts if _answered(victim, text)), None)
             results = _results(victim, recipe, settings, examples, workers, total - done, good, file)
-            for result in results:
-                file.add(result)
-                observer.finished(result)
+            with closing(results):  # its counters belong into the file while that is open
+                for result in results:
+                    file.add(result)
+                    observer.finished(result)
     return Run(Path(out))
 
 
@@ -145,7 +157,7 @@ def aim_at(recipe: Recipe, target: str, labels: tuple[str, ...]) -> Recipe:
     """The same attack with one class as its goal."""
     if target not in labels:
         raise DataError(f"there is no class {target!r}", f"the victim's classes are {', '.join(labels)}")
-    return dataclasses.replace(recipe, goal=Targeted(labels.index(target)))
+    return aimed_at(recipe, labels.index(target))
 
 
 def _results(
@@ -157,7 +169,7 @@ def _results(
     remaining: int,
     known_good: TextValue | None,
     file: RunFile,
-) -> Iterator[Result]:
+) -> Generator[Result]:
     if workers > 1:
         yield from attack_in_workers(
             victim,
@@ -175,6 +187,14 @@ def _results(
         yield from session.attack(examples)
     finally:
         _add_counters(file, session.counters())
+
+
+def _looks(keys: Collection[int] | None) -> int:
+    return PREFLIGHT_EXAMPLES if keys is None else FEW_EXAMPLES
+
+
+def _chosen(examples: Iterator[Example], keys: Collection[int] | None) -> Iterator[Example]:
+    return examples if keys is None else (one for one in examples if one.key in keys)
 
 
 def _unfinished(examples: Iterator[Example], file: RunFile) -> Iterator[Example]:
@@ -242,6 +262,7 @@ def _environment(
         "attack": recipe.full_name,
         "victim": victim.name,
         "data": dataset.name,
+        "cleaning": list(dataset.cleaning),
         "workers": workers,
         "preflight": report.lines(),
     }

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from unfooled.attacks.goals import for_labels
 from unfooled.batching import Meter
 from unfooled.core.attempt import attempt
 from unfooled.core.engine import Engine
 from unfooled.core.oracle import AsyncOracle, Oracle
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe, fitted
+from unfooled.core.recipe import Recipe, fitted, settled
 from unfooled.core.result import Result
 from unfooled.data.examples import Example
 from unfooled.errors import ResourceError, UserError
@@ -55,12 +56,24 @@ def require_resources(recipe: Recipe) -> dict[str, str]:
             f"{recipe.full_name} needs {', '.join(missing)}, not here yet",
             f"run: unfooled resources get {' '.join(missing)}",
         )
-    found = {name: store.fingerprint(variant) for name, variant in variants.items()}
+    found = {name: _fingerprint(name, variant) for name, variant in variants.items()}
     for path, remedy in recipe.files().items():
         if not Path(path).expanduser().is_file():
             raise ResourceError(f"{recipe.full_name} reads the file {path}, which is not here", remedy)
         found[f"file:{path}"] = store.fingerprint(path)
     return found
+
+
+def _fingerprint(name: str, variant: str) -> str:
+    kind = name.partition(":")[0]
+    own = kind in registry.names("fingerprint")
+    found: str = registry.load("fingerprint", kind)(variant) if own else store.fingerprint(variant)
+    return found
+
+
+def prepared(recipe: Recipe, victim: Victim) -> tuple[Recipe, list[str]]:
+    """The recipe for this victim on this machine, and what to tell the user. Again, it changes nothing."""
+    return settled(for_labels(fitted(recipe, victim), victim.labels))
 
 
 def open_oracles(recipe: Recipe, victim: Victim) -> dict[str, Oracle | AsyncOracle]:
@@ -97,9 +110,9 @@ class Session:
         oracles: Mapping[str, Oracle | AsyncOracle] | None = None,
         known_good: Hashable = None,
     ) -> None:
-        self.recipe = recipe = fitted(recipe, victim)
+        self.recipe, self.notices = prepared(recipe, victim)
         self.settings = settings or Settings()
-        self.oracles = dict(oracles) if oracles is not None else open_oracles(recipe, victim)
+        self.oracles = dict(oracles) if oracles is not None else open_oracles(self.recipe, victim)
         self.engine: Engine[Result] = Engine(
             self.oracles,
             window=self.settings.window,
@@ -119,7 +132,7 @@ class Session:
     def _program(self, example: Example) -> Program[Result]:
         if example.problem:
             return _unusable(example)
-        return attempt(
+        program = attempt(
             example.text(),
             example.label,
             self.recipe.goal,
@@ -129,6 +142,7 @@ class Session:
             budget=self.settings.budget,
             max_words=self.settings.max_words,
         )
+        return _with_uncleaned(program, example) if example.uncleaned else program
 
     def counters(self) -> dict[str, Any]:
         """What each oracle was asked and computed: counts first, seconds beside them."""
@@ -146,6 +160,11 @@ class Session:
         return meter
 
 
+def _with_uncleaned(program: Program[Result], example: Example) -> Program[Result]:
+    result = yield from program
+    return replace(result, uncleaned=example.uncleaned)
+
+
 def _unusable(example: Example) -> Program[Result]:
     fields = example.content or (("text", ""),)
     names = [name for name, _ in fields]
@@ -158,5 +177,6 @@ def _unusable(example: Example) -> Program[Result]:
         field=field,
         perturbed=fields[field][1],
         note=example.problem,
+        uncleaned=example.uncleaned,
     )
     yield  # no question is needed, but a program is a generator

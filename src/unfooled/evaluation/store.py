@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,10 +19,11 @@ from typing import Any
 
 from unfooled.core.result import Outcome, Result
 from unfooled.errors import RunFileError
+from unfooled.evaluation.identity import differences
 from unfooled.evaluation.lock import Lock
 from unfooled.evaluation.rows import COLUMNS, dump, to_result, to_row
 
-SCHEMA_VERSION = 2  # 2: the column `facts`
+SCHEMA_VERSION = 2
 FILE = "run.sqlite"
 _COMMIT_RESULTS = 200
 _COMMIT_SECONDS = 0.5
@@ -39,8 +39,6 @@ CREATE TABLE results (
 );
 CREATE TABLE counters (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
-_CHANGED = {"victim": "the model changed", "data": "the data or the choice of rows changed"}
-_FINGERPRINT = re.compile(r"\b[0-9a-f]{32,}\b")
 _INSERT = f"INSERT OR REPLACE INTO results ({COLUMNS}) VALUES ({', '.join('?' * 15)})"
 
 
@@ -54,7 +52,6 @@ class RunFile:
         self._waiting: list[tuple[Any, ...]] = []
         self._committed_at = time.monotonic()
         self._closed = False
-        self._columns = COLUMNS
 
     # -- opening -----------------------------------------------------------------------------------
 
@@ -120,7 +117,6 @@ class RunFile:
         if tables:
             self._check_version()
             self._continue(header)
-            self._renew()
             return
         entries = {**header, "schema_version": SCHEMA_VERSION, "resumes": []}
         with self._transaction():
@@ -147,26 +143,18 @@ class RunFile:
                 f"{self.path}: written by a newer version (format {version}, known up to {SCHEMA_VERSION})",
                 "upgrade with pip install -U unfooled" + ("" if reading else ", or choose another --out"),
             )
-        if version < 2:
-            self._columns = COLUMNS.replace("facts", "'{}'")
-
-    def _renew(self) -> None:
-        """Bring a run of an older format up to date, so that new results fit in."""
-        if self._columns == COLUMNS:
-            return
-        with self._transaction():
-            self._db.execute("ALTER TABLE results ADD COLUMN facts TEXT NOT NULL DEFAULT '{}'")
-            self._db.execute(
-                "UPDATE header SET value = ? WHERE key = 'schema_version'", (dump(SCHEMA_VERSION),)
+        if version < SCHEMA_VERSION:
+            raise RunFileError(
+                f"{self.path}: written by an older version (format {version}, needed {SCHEMA_VERSION})",
+                "attack again with --restart",
             )
-        self._columns = COLUMNS
 
     def _continue(self, header: dict[str, Any]) -> None:
         old = self.header
-        differences = _differences(old.get("identity"), header.get("identity"))
-        if differences:
+        changed = differences(old.get("identity"), header.get("identity"))
+        if changed:
             raise RunFileError(
-                f"{self.path}: holds a run with other settings\n    " + "\n    ".join(differences),
+                f"{self.path}: holds a run with other settings\n    " + "\n    ".join(changed),
                 "write to another --out, or throw the old run away with --restart",
             )
         resumes = [*old.get("resumes", []), header.get("environment")]
@@ -246,6 +234,22 @@ class RunFile:
             rows = self._db.execute("SELECT name, value FROM counters ORDER BY name")
             return {name: json.loads(value) for name, value in rows}
 
+    def measures(self) -> list[str]:
+        """Names of what was measured after the attack (see `measures.py`)."""
+        with self._explained():
+            if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'measures'").fetchone():
+                return []
+            return [name for (name,) in self._db.execute("SELECT DISTINCT name FROM measures ORDER BY name")]
+
+    def measured(self, name: str) -> dict[int, float]:
+        """Value by key; empty where this was not measured."""
+        if name not in self.measures():
+            return {}
+        with self._explained():
+            return dict(
+                self._db.execute("SELECT key, value FROM measures WHERE name = ?", (name,)).fetchall()
+            )
+
     def finished(self, low: int, high: int) -> set[int]:
         """Keys from `low` to `high`, both included, that need not run again; an error may run again."""
         self.flush()
@@ -294,7 +298,7 @@ class RunFile:
     def _rows(self, outcome: Outcome | None, keys: range | None = None) -> Iterator[tuple[Any, ...]]:
         low, high = (-(2**63), 2**63 - 1) if keys is None else (keys.start, keys.stop - 1)
         condition, given = ("AND outcome = ?", (outcome,)) if outcome else ("", ())
-        query = f"SELECT {self._columns} FROM results WHERE key BETWEEN ? AND ? {condition}"
+        query = f"SELECT {COLUMNS} FROM results WHERE key BETWEEN ? AND ? {condition}"
         query += f" ORDER BY key LIMIT {_PAGE}"
         while True:
             with self._explained():
@@ -369,29 +373,3 @@ def _damaged(path: Path, error: Exception, reading: bool) -> RunFileError:
 def _file(path: str | Path) -> Path:
     path = Path(path).expanduser()
     return path if path.suffix == ".sqlite" else path / FILE
-
-
-def _differences(old: Any, new: Any, name: str = "") -> list[str]:
-    """One line per entry that differs, in words where the entry is a fingerprint."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        found: list[str] = []
-        for key in sorted({*old, *new}):
-            inner = f"{name}.{key}" if name else str(key)
-            found += _differences(old.get(key, "(absent)"), new.get(key, "(absent)"), inner)
-        return found
-    if dump(old) == dump(new):
-        return []
-    change = f"{_brief(old)} → {_brief(new)}"
-    if name in _CHANGED:
-        return [f"{_CHANGED[name]} ({change})"]
-    if name.startswith("resources."):
-        return [f"the resource {name.removeprefix('resources.')} changed ({change})"]
-    return [f"{name or 'identity'}: {change}"]
-
-
-def _brief(value: Any) -> str:
-    if value is None:
-        return "none"
-    text = value if isinstance(value, str) else dump(value)
-    text = _FINGERPRINT.sub(lambda found: found[0][:8] + "…", text)
-    return text if len(text) <= 80 else text[:77] + "…"

@@ -54,7 +54,7 @@ def attack_in_workers(
     on_counters: Callable[[dict[str, Any]], None] = lambda counters: None,
 ) -> Iterator[Result]:
     """Like `Session.attack`, in `workers` processes. `remaining` is how many examples there will be."""
-    job = (_portable(victim), recipe, settings, known_good)
+    job = (portable(victim), recipe, settings, known_good)
     return _Pool(job, iter(examples), workers, remaining, on_counters).run()
 
 
@@ -165,12 +165,12 @@ class _Pool:
 
 
 def _serve(
-    pipe: Connection, source: Victim | _Reload, recipe: Recipe, settings: Settings, known_good: Hashable
+    pipe: Connection, source: Victim | Reload, recipe: Recipe, settings: Settings, known_good: Hashable
 ) -> None:
     """A worker's life: load the victim once, attack what comes, leave when nothing more comes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     try:
-        victim = source() if isinstance(source, _Reload) else source
+        victim = source() if isinstance(source, Reload) else source
         session = Session(victim, recipe, settings, known_good=known_good)
 
         def incoming() -> Iterator[Example | None]:
@@ -200,7 +200,7 @@ def _serve(
 
 
 @dataclass(frozen=True)
-class _Reload:
+class Reload:
     """A victim that each worker loads for itself, as the user named it."""
 
     spec: str
@@ -210,11 +210,11 @@ class _Reload:
         return load_victim(self.spec, **self.options)
 
 
-def _portable(victim: Victim) -> Victim | _Reload:
+def portable(victim: Victim) -> Victim | Reload:
     """How a worker gets its own copy of the victim."""
     spec = getattr(victim, "spec", None)
     if spec:
-        return _Reload(spec, dict(getattr(victim, "options", {})))
+        return Reload(spec, dict(getattr(victim, "options", {})))
     try:
         pickle.dumps(victim)  # starting a process would fail with a message about processes
         return victim
@@ -236,6 +236,7 @@ def _killed(example: Example, code: int | None) -> Result:
         perturbed=text.string,
         words=len(text.words),
         note=f"the worker process died on this example ({_cause(code)})",
+        uncleaned=example.uncleaned,
     )
 
 

@@ -1,4 +1,4 @@
-"""A folder that can be mailed or committed: the summary as Markdown and JSON, every result as CSV."""
+"""A folder that can be mailed: the page, the summary as Markdown and JSON, every result as CSV."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from unfooled.core.result import Result
 from unfooled.evaluation.export import export
 from unfooled.evaluation.metrics import Summary, decided, summarise
 from unfooled.evaluation.store import RunFile
+from unfooled.report.html import write_html
 from unfooled.report.tables import counts_line, summary_rows
 from unfooled.report.words import pieces, visible
 
 
 def write_report(run: Path, out: Path, *, examples: int = 25) -> Path:
-    """Write `summary.md`, `summary.json` and `results.csv` into `out`."""
+    """Write `report.html`, `summary.md`, `summary.json` and `results.csv` into `out`."""
     out.mkdir(parents=True, exist_ok=True)
     with closing(RunFile.read(run)) as file:
         summary = summarise(file)
@@ -28,6 +29,7 @@ def write_report(run: Path, out: Path, *, examples: int = 25) -> Path:
         _markdown(summary, header["environment"], shown, labels), encoding="utf-8"
     )
     export(run, out / "results.csv", force=True)
+    write_html([run], out / "report.html")
     return out
 
 

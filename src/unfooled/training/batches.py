@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from unfooled.training.course import Extra
 from unfooled.training.preparation import Rows
 
 _POOL = 50  # batches whose rows are sorted by length together
@@ -30,10 +31,27 @@ def features_of(tokenizer: Any, rows: Rows) -> list[dict[str, Any]]:
     ]
 
 
+def add_extras(rows: Sequence[dict[str, Any]], extras: Mapping[int, Sequence[Extra]], tokenizer: Any) -> None:
+    """Give each row the texts that join it, in place of those it had before."""
+    numbers = sorted(extras)
+    flat = [(n, one) for n in numbers for one in extras[n]]
+    labels = np.array([rows[n]["labels"] for n, _ in flat], dtype=np.int64)
+    features = features_of(tokenizer, Rows([one.text for _, one in flat], labels))
+    for row in rows:
+        row["extras"] = []
+    for (n, one), feature in zip(flat, features, strict=True):
+        rows[n]["extras"].append({**feature, "weight": one.weight})
+
+
 def pad(rows: Sequence[dict[str, Any]], padding: int) -> dict[str, Any]:
-    """One tensor per column, as long as the longest row."""
+    """One tensor per column, as long as the longest row; texts that joined a row stand behind it."""
     import torch
 
+    weighted = any("extras" in row for row in rows)
+    if weighted:
+        rows = [one for row in rows for one in ({**row, "weight": 1.0}, *row["extras"])]
+        weights = torch.tensor([row["weight"] for row in rows])
+        rows = [{name: row[name] for name in row if name not in ("extras", "weight")} for row in rows]
     lengths = [len(row["input_ids"]) for row in rows]
     longest = max(1, *lengths)
     batch: dict[str, Any] = {"labels": torch.tensor([row["labels"] for row in rows])}
@@ -42,6 +60,8 @@ def pad(rows: Sequence[dict[str, Any]], padding: int) -> dict[str, Any]:
             fill = padding if name == "input_ids" else 0
             batch[name] = torch.tensor([row[name] + [fill] * (longest - len(row[name])) for row in rows])
     batch["attention_mask"] = torch.tensor([[1] * size + [0] * (longest - size) for size in lengths])
+    if weighted:
+        batch["weights"] = weights
     return batch
 
 
@@ -59,9 +79,16 @@ def ordered_batches(lengths: Sequence[int], size: int, seed: int, epoch: int) ->
 
 
 def loader_of(
-    rows: Sequence[dict[str, Any]], size: int, seed: int, collate: Callable[[list[dict[str, Any]]], Any]
+    rows: Sequence[dict[str, Any]],
+    size: int,
+    seed: int,
+    collate: Callable[[list[dict[str, Any]]], Any],
+    refresh: Callable[[int], None] = lambda epoch: None,
 ) -> Any:
-    """A torch data loader whose order follows `set_epoch`, which the Trainer calls."""
+    """A torch data loader whose order follows `set_epoch`, which the Trainer calls.
+
+    `refresh` may change what the rows hold before an epoch begins.
+    """
     import torch
 
     lengths = [len(row["input_ids"]) for row in rows]
@@ -77,6 +104,7 @@ def loader_of(
 
     class Loader(torch.utils.data.DataLoader[Any]):
         def set_epoch(self, epoch: int) -> None:
+            refresh(epoch)
             sampler.epoch = epoch
 
     sampler = Batches()

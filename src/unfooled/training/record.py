@@ -107,11 +107,7 @@ def machine() -> str:
 
 
 def _begun(out: Path, earlier: Mapping[str, Any]) -> bool:
-    return (
-        earlier.get("status") == "finished"
-        or (out / STUDY).exists()
-        or any((out / CHECKPOINTS).glob("checkpoint-*"))
-    )
+    return earlier.get("status") == "finished" or (out / STUDY).exists() or any((out / CHECKPOINTS).glob("*"))
 
 
 def _check_same(out: Path, earlier: Mapping[str, Any], plan: Mapping[str, Any], *, resume: bool) -> None:

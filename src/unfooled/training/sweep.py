@@ -90,7 +90,7 @@ class _Search:
 
         state = optuna.trial.TrialState
         began = time.monotonic()
-        _close_abandoned(study, state)
+        close_abandoned(study, state)
         # A trial that was cut off is no trial: its number is drawn again, from what came before it.
         done = [one for one in study.trials if one.state == state.COMPLETE or "broken" in one.user_attrs]
         for number in range(len(done), trials):
@@ -108,7 +108,7 @@ class _Search:
 
     def _try(self, study: Any, number: int, total: int) -> None:
         trial = study.ask()
-        options = self.base | {name: _draw(trial, name, drawn) for name, drawn in self.ranges.items()}
+        options = self.base | {name: draw(trial, name, drawn) for name, drawn in self.ranges.items()}
         self.observer.trial(number + 1, total, {name: options[name] for name in self.ranges})
         folder = self.out / record.TRIALS / f"{number + 1:04d}"
         record.clear(folder)
@@ -176,7 +176,7 @@ class _Search:
         return Trained(self.out, self.family.name, found["metrics"], found["seconds"])
 
 
-def _draw(trial: Any, name: str, drawn: Range | Choice) -> Value:
+def draw(trial: Any, name: str, drawn: Range | Choice) -> Value:
     if isinstance(drawn, Choice):
         value: Value = trial.suggest_categorical(name, list(drawn.values))
         return value
@@ -207,6 +207,6 @@ def _failed() -> Any:
     return optuna.trial.TrialState.FAIL
 
 
-def _close_abandoned(study: Any, state: Any) -> None:
+def close_abandoned(study: Any, state: Any) -> None:
     for trial in study.get_trials(states=(state.RUNNING,)):
         study.tell(trial.number, state=state.FAIL)

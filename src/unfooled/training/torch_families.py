@@ -12,10 +12,10 @@ from typing import Any
 
 from unfooled.errors import DataError, MissingExtraError, UserError
 from unfooled.training import record
-from unfooled.training.batches import features_of, loader_of, pad
+from unfooled.training.batches import add_extras, features_of, loader_of, pad
+from unfooled.training.course import Course, weighted_loss
 from unfooled.training.families import Family, Value
 from unfooled.training.metrics import scores
-from unfooled.training.networks import make_model
 from unfooled.training.preparation import Prepared
 from unfooled.training.watching import TrainObserver
 from unfooled.victims.quiet import quiet
@@ -30,6 +30,7 @@ def fit(
     out: Path,
     observer: TrainObserver,
     remember: Callable[[], None],
+    course: Course | None = None,
 ) -> dict[str, Any]:
     """Train, keep the best epoch, write the model to `out`; returns the metrics.
 
@@ -44,9 +45,10 @@ def fit(
             f"{family.name} reads one text or a pair, but the data has {data.fields} text columns",
             "choose one or two with --text-column",
         )
+    course = course or Course()
     with quiet():
         transformers.set_seed(int(options["seed"]))
-        model, tokenizer = make_model(family, options, data, observer)
+        model, tokenizer = course.make(family, options, data, observer)
         checkpoint = last_checkpoint(out / record.CHECKPOINTS)
         if checkpoint:
             _at_home(checkpoint)
@@ -54,8 +56,10 @@ def fit(
             # Only the saving was left to do; one more step would make another model of it.
             best = state.best_model_checkpoint or checkpoint
             _save(type(model).from_pretrained(best), tokenizer, out)
-            return _metrics(state)
-        trainer = _trainer(transformers, family, options, data, out, model, tokenizer, observer, remember)
+            return _metrics(state, options)
+        trainer = _trainer(
+            transformers, family, options, data, out, model, tokenizer, observer, remember, course
+        )
         try:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         except (RuntimeError, MemoryError) as error:
@@ -65,7 +69,7 @@ def fit(
                 f"not enough memory for {options['batch']} texts of {tokenizer.model_max_length} tokens",
                 "lower --batch or --max-length",
             ) from error
-        metrics = _metrics(trainer.state)
+        metrics = _metrics(trainer.state, options)
         _save(trainer.model, tokenizer, out)
     return metrics
 
@@ -105,14 +109,17 @@ def _at_home(checkpoint: Path) -> None:
         os.replace(part, file)
 
 
-def micro_batch(batch: int, longest: int, config: Any) -> tuple[int, int]:
-    """Texts per backward pass and passes per optimiser step, so that activations fit into memory."""
+def micro_batch(batch: int, longest: int, config: Any, copies: int = 0) -> tuple[int, int]:
+    """Rows per backward pass and passes per optimiser step, so that activations fit into memory.
+
+    Each row is read with up to `copies` texts that were added to it.
+    """
     layers = getattr(config, "num_hidden_layers", None) or getattr(config, "layers", None) or 1
     width = max(getattr(config, "hidden_size", None) or 0, getattr(config, "embedding_size", None) or 0, 64)
     # About forty numbers per unit are kept for the way back; attention adds a square for each head.
     heads = getattr(config, "num_attention_heads", None) or 0
     per_text = 4.0 * layers * longest * (40 * width + 4 * heads * longest)
-    most = max(1, min(batch, int(MEMORY // per_text)))
+    most = max(1, min(batch, int(MEMORY // (per_text * (1 + copies)))))
     passes = math.ceil(batch / most)
     return math.ceil(batch / passes), passes
 
@@ -127,17 +134,19 @@ def _trainer(
     tokenizer: Any,
     observer: TrainObserver,
     remember: Callable[[], None],
+    course: Course,
 ) -> Any:
     train = features_of(tokenizer, data.train)
     valid = features_of(tokenizer, data.valid)
     # Sorted once: validation then pads next to nothing.
     valid.sort(key=lambda row: len(row["input_ids"]))
     size, passes = micro_batch(
-        int(options["batch"]), max(len(row["input_ids"]) for row in train), model.config
+        int(options["batch"]), max(len(row["input_ids"]) for row in train), model.config, course.copies
     )
     epochs, classes = int(options["epochs"]), len(data.labels)
     steps = math.ceil(math.ceil(len(train) / size) / passes)
     judged = bool(valid)
+    choosing = judged and options.get("keep") != "last"
     arguments = transformers.TrainingArguments(
         output_dir=str(out / record.CHECKPOINTS),
         num_train_epochs=epochs,
@@ -150,10 +159,10 @@ def _trainer(
         lr_scheduler_type="linear" if family.kind == "bert" else "constant_with_warmup",
         eval_strategy="epoch" if judged else "no",
         save_strategy="epoch",
-        save_total_limit=2 if judged else 1,
-        load_best_model_at_end=judged,
-        metric_for_best_model="accuracy" if judged else None,
-        greater_is_better=True if judged else None,
+        save_total_limit=2 if choosing else 1,
+        load_best_model_at_end=choosing,
+        metric_for_best_model="accuracy" if choosing else None,
+        greater_is_better=True if choosing else None,
         logging_steps=max(1, steps // 20),
         seed=int(options["seed"]),
         report_to="none",
@@ -167,9 +176,22 @@ def _trainer(
     def collate(rows: list[dict[str, Any]]) -> dict[str, Any]:
         return pad(rows, padding)
 
+    def refresh(epoch: int) -> None:
+        if course.copies:
+            add_extras(train, course.extras(epoch, model, tokenizer), tokenizer)
+
     class LengthTrainer(transformers.Trainer):  # type: ignore[misc]
         def get_train_dataloader(self) -> Any:
-            return loader_of(train, size, int(options["seed"]), collate)
+            return loader_of(train, size, int(options["seed"]), collate, refresh)
+
+        def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Any:
+            loss = course.step(self, model, inputs)
+            return super().training_step(model, inputs, num_items_in_batch) if loss is None else loss
+
+        def compute_loss(self, model: Any, inputs: Any, *args: Any, **more: Any) -> Any:
+            if "weights" in inputs:
+                return weighted_loss(model, inputs, 1 + course.copies)
+            return super().compute_loss(model, inputs, *args, **more)
 
     trainer = LengthTrainer(
         model=model,
@@ -253,7 +275,7 @@ def _stopped(transformers: Any, checkpoint: Path, options: Mapping[str, Value]) 
     return state if over else None
 
 
-def _metrics(state: Any) -> dict[str, Any]:
+def _metrics(state: Any, options: Mapping[str, Value]) -> dict[str, Any]:
     history = [
         {
             "epoch": round(entry["epoch"]),
@@ -264,7 +286,8 @@ def _metrics(state: Any) -> dict[str, Any]:
     ]
     found: dict[str, Any] = {"epochs": math.ceil(state.epoch or 0), "steps": state.global_step}
     if history:
-        best = max(history, key=lambda entry: entry["accuracy"])  # the first of equals, as the Trainer keeps
+        # The first of equals, as the Trainer keeps.
+        best = history[-1] if options.get("keep") == "last" else max(history, key=lambda one: one["accuracy"])
         found["best_epoch"] = best["epoch"]
         found["valid"] = {name: best[name] for name in ("accuracy", "macro_f1", "loss")}
         found["history"] = history

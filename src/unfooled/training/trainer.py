@@ -15,6 +15,7 @@ from unfooled.errors import UserError
 from unfooled.resources import store
 from unfooled.resources.vectors import NAMES
 from unfooled.training import record, sklearn_families, torch_families
+from unfooled.training.course import Course
 from unfooled.training.families import VECTORS, Family, Value, find_family, settle
 from unfooled.training.networks import find_body
 from unfooled.training.preparation import DEFAULT_SHARE, Prepared, prepare
@@ -65,6 +66,7 @@ def train_prepared(
     out: Path,
     held: Mapping[str, Any],
     observer: TrainObserver,
+    course: Course | None = None,
 ) -> Trained:
     """The part of `train` behind the checks. `held` is the record that `out` holds already."""
     if held["status"] == "finished":
@@ -89,7 +91,7 @@ def train_prepared(
     if family.kind == "sklearn":
         metrics = sklearn_families.fit(family, options, data, out, observer)
     else:
-        metrics = torch_families.fit(family, options, data, out, observer, remember)
+        metrics = torch_families.fit(family, options, data, out, observer, remember, course)
     seconds = round(spent(), 3)
     facts = {"metrics": metrics, "seconds": seconds, "machine": record.machine()}
     record.write_record(out, {**held, "status": "finished", "versions": record.versions(), **facts})

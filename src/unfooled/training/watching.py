@@ -18,6 +18,9 @@ class TrainObserver:
 
     def evaluated(self, epoch: int, metrics: Mapping[str, float]) -> None: ...
 
+    def working(self, what: str, done: int, total: int) -> None:
+        """Something is being made that the training needs, such as texts to add; `done` of `total`."""
+
     def trial(self, number: int, total: int, options: Mapping[str, object]) -> None:
         """A sweep begins its next trial, counted from 1."""
 

@@ -19,9 +19,10 @@ from urllib.parse import urlsplit, urlunsplit
 import numpy as np
 
 from unfooled.errors import VictimError
+from unfooled.retrying import retry_after
 from unfooled.victims.answers import Answers, find_labels, interpret
 from unfooled.victims.base import SPECIMEN, Probabilities, Reloadable, TextValue, digest
-from unfooled.victims.http_line import Line, Silence, UnreachableError, retry_after
+from unfooled.victims.http_line import Line, Silence, UnreachableError
 from unfooled.victims.json_fields import as_object, dig, put
 from unfooled.victims.options import option, require_not_negative, require_positive
 

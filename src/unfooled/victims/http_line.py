@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import threading
 import time
 from collections.abc import Coroutine
@@ -111,15 +110,3 @@ class Line:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
         await self._client.aclose()
-
-
-def retry_after(value: str) -> float:
-    """Seconds to wait, from a header that holds seconds or a date; 0 where it holds neither."""
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return 0.0

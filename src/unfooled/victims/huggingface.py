@@ -25,6 +25,7 @@ from unfooled.victims.base import (
 )
 from unfooled.victims.explained import explained, require_vocabulary
 from unfooled.victims.labels import settle_labels
+from unfooled.victims.noise import TorchNoise
 from unfooled.victims.options import require_not_negative
 from unfooled.victims.quiet import quiet
 from unfooled.victims.tokens import Tokens, tensors, tokenise
@@ -40,15 +41,14 @@ _HASHED = ("*.safetensors", "*.bin", "config.json", "tokenizer.json", "tokenizer
            "vocab.txt", "vocab.json", "merges.txt", "*.model")  # fmt: skip
 
 
-class HuggingFaceVictim(TorchWords, Reloadable):
+class HuggingFaceVictim(TorchWords, TorchNoise, Reloadable):
     """A model and its tokenizer, run with next to no padding: texts of like length share a forward pass.
 
     The scores of a text do not depend on the texts beside it: how far it is padded, if at all, follows from
     its own length (see `batching`). `max_tokens` bounds a pass; 0 means what suits the model. `meter` counts
     what was computed and `truncated` the texts that were longer than the model can read. Gradients, attention
     and embeddings per word come from `TorchWhiteBox`, its own words from `TorchWords`; `capabilities` names
-    what it gives. One
-    thread at a time.
+    what it gives. One thread at a time.
     """
 
     batch_size = 2048
@@ -88,8 +88,10 @@ class HuggingFaceVictim(TorchWords, Reloadable):
         return self._capabilities
 
     def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
-        if not texts:
-            return np.zeros((0, len(self.labels)))
+        return softmax(self.raw_logits(texts)) if texts else np.zeros((0, len(self.labels)))
+
+    def raw_logits(self, texts: Sequence[TextValue], /) -> Probabilities:
+        """What the softmax reads, in the order of the labels."""
         tokenised, cut = self._tokenise(texts)
         self.truncated += cut
         # Different spellings may read the same to the model; each reading is computed once.
@@ -104,7 +106,7 @@ class HuggingFaceVictim(TorchWords, Reloadable):
             logits[group] = self._run([readings[i] for i in group], width).numpy()
             real = sum(lengths[i] for i in group)
             self.meter.add(len(group), real, len(group) * width - real, time.perf_counter() - started)
-        scores = softmax(logits)[which]
+        scores = logits[which]
         return scores if self._order is None else scores[:, self._order]
 
     def fingerprint(self) -> str:

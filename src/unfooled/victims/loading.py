@@ -16,11 +16,12 @@ from unfooled.victims.labels import parse_labels
 from unfooled.victims.options import as_type, require_positive
 
 SKLEARN_FILE = "model.skops"  # inside a trained folder
+DEFENSE_FILE = "defense.json"  # a defence around a model that lies elsewhere
 SKLEARN_SUFFIXES = (".skops", ".joblib", ".pkl", ".pickle")
 
 FORMS = (
     "a model is one of: fake · python:package.module:function · sklearn:FILE.skops · "
-    "hf:FOLDER_OR_HUB_NAME · https://HOST/PATH"
+    "hf:FOLDER_OR_HUB_NAME · https://HOST/PATH · fuse:MODEL · five:MODEL"
 )
 
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*|.+\.py:[A-Za-z_][\w.]*")
@@ -68,6 +69,8 @@ def split_spec(spec: str) -> tuple[str, str]:
         raise VictimError(f"{spec!r} says what kind of model it is, but not which", FORMS)
     path = Path(spec).expanduser()
     if path.is_dir():
+        if (path / DEFENSE_FILE).is_file():
+            return "defense", str(path)
         if (path / "config.json").is_file():
             return "hf", str(path)
         if (path / SKLEARN_FILE).is_file():

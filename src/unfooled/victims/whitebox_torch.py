@@ -75,7 +75,7 @@ class TorchWhiteBox:
         for group, inputs in self._groups(readings):
             (slopes,) = self._slopes(inputs, [[columns[i] for i in group]], of)
             for i, slope in zip(group, slopes, strict=True):
-                found[i] = _vectors(readings[i], slope)
+                found[i] = word_vectors(readings[i], slope)
         return [found[i] for i in range(len(readings))]
 
     def jacobian(self, texts: Sequence[Readable], /) -> list[Numbers]:
@@ -89,9 +89,16 @@ class TorchWhiteBox:
         return [found[i] for i in range(len(readings))]
 
     def _slopes(
-        self, inputs: dict[str, Any], wanted: Sequence[Sequence[int | None]], of: Of
+        self,
+        inputs: dict[str, Any],
+        wanted: Sequence[Sequence[int | None]],
+        of: Of,
+        seen: list[NDArray[Any]] | None = None,
     ) -> list[Numbers]:
-        """[rows, tokens, dim] for each of `wanted`: one column per row, or None for the best one."""
+        """[rows, tokens, dim] for each of `wanted`: one column per row, or None for the best one.
+
+        `seen` collects the logits that were computed on the way.
+        """
         import torch
 
         ids, slopes = inputs["input_ids"], []
@@ -99,9 +106,11 @@ class TorchWhiteBox:
             logits = self.model(**inputs).logits
             if len(leaves) != 1:
                 raise CapabilityError(f"{self.name} does not embed each token once", _REMEDY)
+            scores = logits.detach().double().numpy()
+            if seen is not None:
+                seen.append(scores)
             if not ids.numel():  # texts without any token: nothing to depend on
                 return [leaves[0].detach().float().numpy()] * len(wanted)
-            scores = logits.detach().double().numpy()
             for left, columns in enumerate(wanted, 1 - len(wanted)):
                 weights = torch.as_tensor(_direction(scores, columns, of), dtype=logits.dtype)
                 # Asked for the embeddings alone, autograd skips the weights' gradients.
@@ -297,7 +306,7 @@ def _wordless(text: Readable) -> Marked:
     return Marked(text.value if isinstance(text, Text | Marked) else text, 0, ())
 
 
-def _vectors(reading: Reading, values: Numbers) -> WordVectors:
+def word_vectors(reading: Reading, values: Numbers) -> WordVectors:
     return WordVectors(reading.text.words, reading.alignment.pieces, reading.alignment.mean(values))
 
 

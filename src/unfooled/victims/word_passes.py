@@ -164,7 +164,7 @@ class StretchReader:
         """For single texts, what `TorchWhiteBox._read` gives."""
         found = self.tokens([str(text.value) for text in texts])
         return [
-            Reading(text, ids.tolist(), None, _aligned(text.spans, spans))
+            Reading(text, tuple(ids.tolist()), (), _aligned(text.spans, spans))
             for text, (ids, spans) in zip(texts, found, strict=True)
         ]
 

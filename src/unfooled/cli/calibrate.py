@@ -1,0 +1,233 @@
+"""`unfooled calibrate`."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from unfooled.attacks.constraints import Scale
+from unfooled.cli.app import Exit
+from unfooled.cli.attack import listed
+from unfooled.data.loading import load_data
+from unfooled.errors import MissingExtraError, UserError
+from unfooled.evaluation.calibration import (
+    Calibration,
+    Kinds,
+    Threshold,
+    calibrate,
+    make_pairs,
+    measure,
+    plot,
+)
+from unfooled.registry import registry
+from unfooled.report.words import visible
+
+_SHOWN = (5, 10, 20, 50, 80, 90, 95)
+_WIDTH, _HEIGHT = 56, 14
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrateOptions:
+    source: str
+    target: str
+    data: str
+    scale: str
+    to_scale: str | None
+    window: str
+    kind: str
+    pairs: int
+    neighbours: str
+    seed: int
+    out: Path | None
+    split: str
+    text_column: str | None
+    label_column: str | None
+    encoding: str
+    clean: str | None
+    json: bool
+
+
+def run_calibrate(options: CalibrateOptions) -> int:
+    source = _threshold(options.source, _scale(options.scale))
+    to_scale = _scale(options.to_scale or options.scale)
+    window = _window(options.window)
+    columns = listed(options.text_column)
+    data = load_data(
+        options.data,
+        text=columns[0] if columns and len(columns) == 1 else columns,
+        label=options.label_column,
+        split=options.split,
+        encoding=options.encoding,
+        clean=options.clean,
+    )
+    kinds = cast(Kinds, options.kind)
+    nearest = None
+    if kinds != "random":
+        table = registry.load("oracle", "neighbours")(options.neighbours)
+        nearest = partial(_nearest, table)
+    pairs = make_pairs(data, nearest, count=options.pairs, kinds=kinds, window=window, seed=options.seed)
+    bars = Progress(
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True, quiet=options.json),
+        transient=True,
+    )
+    with bars:
+        measured = []
+        for name, scale in ((source.encoder, source.scale), (options.target, to_scale)):
+            task = bars.add_task(name, total=None)
+            encode = registry.load("oracle", "encode")(name)
+            measured.append(measure(pairs, encode, scale, name=name, progress=partial(_tell, bars, task)))
+            bars.update(task, completed=1, total=1)
+    ours, theirs = measured
+    found = calibrate(
+        source,
+        (options.target, to_scale),
+        pairs,
+        ours,
+        theirs,
+        window=window,
+        data=f"{data.name}, {options.split}",
+        seed=options.seed,
+    )
+    folder = options.out or Path("calibration") / _slug(found)
+    written = _save(found, ours, theirs, folder)
+    if options.json:
+        typer.echo(json.dumps(found.to_dict() | {"written": [str(path) for path in written]}, indent=2))
+    else:
+        _show(found)
+        typer.echo(f"written: {', '.join(str(path) for path in written)}")
+    return Exit.DONE
+
+
+def _threshold(given: str, scale: Scale) -> Threshold:
+    encoder, colon, value = given.rpartition(":")
+    try:
+        number = float(value)
+    except ValueError:
+        number = np.nan
+    if not colon or not encoder or not np.isfinite(number):
+        raise UserError(
+            f"--from {given!r} is no threshold", "write --from ENCODER:THRESHOLD, such as use:0.9"
+        )
+    return Threshold(encoder, scale, number)
+
+
+def _scale(given: str) -> Scale:
+    if given not in get_args(Scale):
+        raise UserError(f"there is no scale {given!r}", f"use {', '.join(get_args(Scale))}")
+    return cast(Scale, given)
+
+
+def _window(given: str) -> int | None:
+    if given.lower() == "none":
+        return None
+    if not given.isdecimal() or int(given) < 1:
+        raise UserError(
+            f"--window {given!r} is no number of words", "write a number, or none for whole texts"
+        )
+    return int(given)
+
+
+def _nearest(table: Any, word: str) -> tuple[str, ...]:
+    (found,) = table([(word, 50, 0.5)])
+    return tuple(found)
+
+
+def _tell(bars: Progress, task: TaskID, name: str, done: int, total: int) -> None:
+    bars.update(task, completed=done, total=total)
+
+
+def _save(found: Calibration, ours: Any, theirs: Any, folder: Path) -> list[Path]:
+    written = [folder / "calibration.json"]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        written[0].write_text(json.dumps(found.to_dict(), indent=2) + "\n", encoding="utf-8")
+        drawn = [folder / "calibration.svg", folder / "calibration.png"]
+        try:
+            plot(found, ours, theirs, drawn)
+            written += drawn
+        except MissingExtraError as error:
+            typer.echo(f"note: no plot, {error.cause}: {error.remedy}", err=True)
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot be written ({error.strerror or error})", "choose another --out"
+        ) from error
+    return written
+
+
+def _show(found: Calibration) -> None:
+    source, target = found.source, found.target
+    console = Console()
+    stretch = "whole texts" if found.window is None else f"windows of {found.window} words"
+    console.print(
+        f"{found.pairs:,} pairs from {visible(found.data)}, {stretch}", highlight=False, markup=False
+    )
+    table = Table(box=None, pad_edge=False)
+    table.add_column("pairs below", justify="right")
+    table.add_column(f"{source.encoder} ({source.scale})", justify="right")
+    table.add_column(f"{target.encoder} ({target.scale})", justify="right")
+    rows = [(float(p), ours, theirs, False) for p, ours, theirs in found.curve if p in _SHOWN]
+    rows.append((100.0 * (1.0 - found.passing), source.value, target.value, True))
+    for share, ours, theirs, chosen in sorted(rows):
+        style = "bold" if chosen else ""
+        mark = " ←" if chosen else ""
+        table.add_row(f"{share:.1f} %", f"{ours:.4f}", f"{theirs:.4f}{mark}", style=style)
+    console.print(table)
+    console.print(_curve(found), highlight=False, markup=False)
+    for kind, (ours, theirs) in found.passing_by_kind.items():
+        typer.echo(
+            f"pairs with {kind} that pass: {ours:.1%} of {source.encoder}, {theirs:.1%} of {target.encoder}"
+        )
+    typer.echo(
+        f"both decide alike on {found.agreement:.1%} of the pairs; rank correlation {found.correlation:.2f}"
+    )
+    typer.echo(
+        f"\n{source.encoder} {source.value:g} ({source.scale}) is {target.encoder} {target.value:.4f} "
+        f"({target.scale}), 95 % interval {found.low:.4f} – {found.high:.4f}"
+    )
+    typer.echo(
+        f"use it: --encoder {target.encoder} --set search.constraints.N.threshold={target.value:.4f} "
+        "(`unfooled show ATTACK` tells N)"
+    )
+
+
+def _curve(found: Calibration) -> str:
+    """The line of equal shares in characters: the source's values to the right, the target's upwards."""
+    points = [(ours, theirs, "·") for _, ours, theirs in found.curve]
+    points.append((found.source.value, found.target.value, "●"))
+    xs, ys = [x for x, _, _ in points], [y for _, y, _ in points]
+    left, right, bottom, top = min(xs), max(xs), min(ys), max(ys)
+    if right <= left or top <= bottom:
+        return ""
+    canvas = [[" "] * _WIDTH for _ in range(_HEIGHT)]
+    steps = np.linspace(left, right, _WIDTH)
+    order = np.argsort(xs[:-1], kind="stable")
+    line = np.interp(steps, np.array(xs[:-1])[order], np.array(ys[:-1])[order])
+    drawn = [*zip(steps, line, "·" * _WIDTH, strict=True), *points]
+    for x, y, mark in drawn:
+        column = round((x - left) / (right - left) * (_WIDTH - 1))
+        row = round((top - y) / (top - bottom) * (_HEIGHT - 1))
+        canvas[row][column] = mark
+    lines = ["".join(row).rstrip() for row in canvas]
+    lines[0] = f"{top:7.3f} │{lines[0]}"
+    lines[-1] = f"{bottom:7.3f} │{lines[-1]}"
+    lines[1:-1] = [f"{'':7} │{line}" for line in lines[1:-1]]
+    foot = f"{'':7} └{'─' * _WIDTH}\n{'':9}{left:<.3f}{right:>{_WIDTH - 5}.3f}"
+    return "\n".join([f"{'':9}{found.target.encoder}", *lines, foot + f"  {found.source.encoder}"])
+
+
+def _slug(found: Calibration) -> str:
+    parts = (found.source.encoder, f"{found.source.value:g}", found.source.scale, found.target.encoder)
+    return "-".join(re.sub(r"[^\w.]+", "_", Path(part).name).strip("_") for part in parts)

@@ -1,0 +1,108 @@
+"""`unfooled transfer`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from unfooled.cli.app import Exit
+from unfooled.cli.attack import listed, literal, pairs
+from unfooled.evaluation.metrics import Rate
+from unfooled.evaluation.transfer import Transfer, TransferObserver, transfer
+from unfooled.report.words import visible
+from unfooled.victims.loading import load_victim
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferOptions:
+    runs: tuple[Path, ...]
+    models: tuple[str, ...]
+    labels: str | None
+    label_map: str | None
+    victim_options: tuple[str, ...]
+    trust_pickle: bool
+    again: bool
+    json: bool
+
+
+class _Bar(TransferObserver):
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task = progress.add_task("", visible=False)
+
+    def started(self, name: str, total: int) -> None:
+        self._progress.reset(self._task, total=total, description=escape(visible(name)), visible=True)
+
+    def scored(self) -> None:
+        self._progress.advance(self._task)
+
+
+def run_transfer(options: TransferOptions) -> int:
+    label_map = pairs(options.label_map.split(","), "--label-map") if options.label_map else None
+    settings = {
+        name: literal(value) for name, value in pairs(options.victim_options, "--victim-option").items()
+    }
+    console = Console(stderr=True, quiet=options.json)
+    found: list[Transfer] = []
+    columns = (TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = _Bar(progress)
+        # One model at a time: many large ones need not share the memory.
+        for model in options.models:
+            victim = load_victim(
+                model, labels=listed(options.labels), trust_pickle=options.trust_pickle, **settings
+            )
+            found += [
+                transfer(run, victim, label_map=label_map, observer=bar, again=options.again)
+                for run in options.runs
+            ]
+    if options.json:
+        typer.echo(json.dumps([_brief(one) for one in found], indent=2))
+    else:
+        _show(found)
+    return Exit.SOME_ERRORS if any(one.errors for one in found) else Exit.DONE
+
+
+def _show(found: Sequence[Transfer]) -> None:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("attack", overflow="fold")
+    table.add_column("found on", overflow="fold")
+    table.add_column("scored on", overflow="fold")
+    for heading in ("found", "right before", "fooled as well", "95 % interval", "same class"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in sorted(found, key=lambda one: (one.run, one.target)):
+        rate = one.rate
+        table.add_row(
+            visible(one.attack),
+            visible(one.source),
+            visible(one.target),
+            f"{one.found:,}" + (f" ({one.errors} errors)" if one.errors else ""),
+            f"{rate.n:,}",
+            _share(rate),
+            f"{rate.low:.1%} – {rate.high:.1%}" if rate.n else "–",
+            _share(one.same_class),
+        )
+    wide = Console()
+    wide.width = max(wide.width, 120)  # a table that is folded cannot be read
+    wide.print(table)
+    typer.echo(
+        "of the texts found, those whose original the other model gets right; errors are in no rate\n"
+        "kept beside each run, in its folder transfer/"
+    )
+
+
+def _share(rate: Rate) -> str:
+    return f"{rate.value:.1%}" if rate.n else "–"
+
+
+def _brief(one: Transfer) -> dict[str, object]:
+    """Everything but the single texts; those are in the file beside the run."""
+    return {name: value for name, value in one.to_dict().items() if name != "examples"}

@@ -1,0 +1,201 @@
+"""What FuSE and FIVE share: a victim around a victim that votes over copies of each text.
+
+Capabilities. `probabilities` are those of the vote. `gradients`, where the wrapped victim has them, are the
+mean over the copies, with their random numbers held fixed, as an attacker who averages would take them; also
+where the vote itself has no slope (a majority). `attention`, `embeddings` and sentence vectors are those of
+the wrapped victim when it reads the text as it stands.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from unfooled.batching import Meter
+from unfooled.defenses.switch import text_rng
+from unfooled.defenses.voting import Vote
+from unfooled.errors import CapabilityError
+from unfooled.victims.alignment import Readable, mark
+from unfooled.victims.base import Probabilities, Reloadable, TextValue, Victim, digest
+from unfooled.victims.whitebox import (
+    AttentionMaps,
+    Counts,
+    Numbers,
+    Of,
+    Pool,
+    Reduce,
+    WhiteBoxVictim,
+    WordEmbeddings,
+    WordVectors,
+)
+
+BATCH = 512  # texts per call: their copies are many times as many
+
+
+class Settings(Protocol):
+    """Every defence of this kind has these."""
+
+    @property
+    def vote(self) -> Vote: ...
+    @property
+    def field(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def fresh(self) -> bool: ...
+
+
+class Ensemble(Reloadable):
+    """A classifier that answers by a vote. `method` and `settings` say all there is besides the model."""
+
+    method = ""
+    batch_size = BATCH
+
+    def __init__(self, model: Victim, settings: Settings, *, name: str = "") -> None:
+        self.inner = model
+        self.settings = settings
+        self.name = name or f"{self.method}({model.name})"
+        self.drawn = 0  # texts answered so far, for fresh random numbers
+        if "probabilities" not in model.capabilities and settings.vote == "mean-logits":
+            raise CapabilityError(
+                f"{model.name} only decides labels: there are no logits to average", "use vote=majority"
+            )
+
+    # -- the victim --------------------------------------------------------------------------------
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.inner.labels
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        return self.inner.capabilities | {"probabilities"}
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether the same text may get another answer the next time."""
+        return self.settings.fresh
+
+    @property
+    def meter(self) -> Meter | None:
+        """Of the wrapped model, where it has one."""
+        return getattr(self.inner, "meter", None)
+
+    def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
+        if self.settings.fresh:
+            return self._answers(texts)  # equal texts are not the same question then
+        distinct = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+        return self._answers(list(distinct))[[distinct[text] for text in texts]]
+
+    def _answers(self, texts: Sequence[TextValue]) -> Probabilities:
+        answers = np.zeros((len(texts), len(self.labels)))
+        for start in range(0, len(texts), BATCH):
+            batch = texts[start : start + BATCH]
+            answers[start : start + BATCH] = self._vote(batch, self._seeds(len(batch)))
+        return answers
+
+    def fingerprint(self) -> str:
+        settings = json.dumps(dataclasses.asdict(self.settings), sort_keys=True)  # type: ignore[call-overload]
+        return digest(self.method, settings, self.inner.fingerprint())
+
+    def redrawn(self, draw: int) -> Self:
+        """The same defence with other random numbers; 0 means those that it has."""
+        if not draw:
+            return self
+        seed = int(np.random.SeedSequence([self.settings.seed, draw]).generate_state(1)[0])
+        return self._like(dataclasses.replace(self.settings, seed=seed))  # type: ignore[type-var]
+
+    def _like(self, settings: Any) -> Self:
+        return type(self)(self.inner, settings, name=self.name)
+
+    def describe(self) -> dict[str, Any]:
+        """The settings and what they mean for this model; for tables and `defense.json`."""
+        return dataclasses.asdict(self.settings)  # type: ignore[call-overload, no-any-return]
+
+    # -- what a defence adds -----------------------------------------------------------------------
+
+    def _vote(self, texts: Sequence[TextValue], seeds: Sequence[int]) -> Probabilities:
+        """One row per text; `seeds` has the seed of each text's random numbers."""
+        raise NotImplementedError
+
+    def _slopes(self, texts: Sequence[Readable], labels: Sequence[int | None], of: Of) -> list[WordVectors]:
+        raise NotImplementedError
+
+    def _seeds(self, count: int) -> list[int]:
+        """The same for every text, because a text's own digest joins it; or a new one for each."""
+        if not self.settings.fresh:
+            return [self.settings.seed] * count
+        self.drawn += count
+        first = self.drawn - count
+        return [
+            int(np.random.SeedSequence([self.settings.seed, 1, n]).generate_state(1)[0])
+            for n in range(first, self.drawn)
+        ]
+
+    def _rng(self, text: TextValue, seed: int) -> np.random.Generator:
+        return text_rng(text, self.settings.field, seed)
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    @property
+    def _inside(self) -> WhiteBoxVictim:
+        if not isinstance(self.inner, WhiteBoxVictim):
+            raise CapabilityError(f"{self.inner.name} shows nothing of its inside", "use a torch model")
+        return self.inner
+
+    def pieces(self, texts: Sequence[Readable], /) -> list[Counts]:
+        return self._inside.pieces(texts)
+
+    def gradients(
+        self, texts: Sequence[Readable], labels: Sequence[int | None] | None = None, *, of: Of = "loss"
+    ) -> list[WordVectors]:
+        wanted: list[int | None] = list(labels) if labels is not None else [None] * len(texts)
+        open_ones = [n for n, label in enumerate(wanted) if label is None]
+        if open_ones and of != "squared-logits":
+            decided = self.predict([mark(texts[n]).value for n in open_ones]).argmax(axis=1)
+            for n, label in zip(open_ones, decided.tolist(), strict=True):
+                wanted[n] = label
+        return self._slopes(texts, wanted, of)
+
+    def jacobian(self, texts: Sequence[Readable], /) -> list[Numbers]:
+        classes = [self._slopes(texts, [label] * len(texts), "logit") for label in range(len(self.labels))]
+        return [np.stack([one[n].vectors for one in classes]) for n in range(len(texts))]
+
+    def attention(
+        self, texts: Sequence[Readable], *, layer: int = 0, reduce: Reduce = "mean-heads"
+    ) -> list[Numbers]:
+        return self._inside.attention(texts, layer=layer, reduce=reduce)
+
+    def attention_maps(self, texts: Sequence[Readable], /) -> list[AttentionMaps]:
+        return self._inside.attention_maps(texts)
+
+    def embeddings(self, texts: Sequence[Readable], /) -> list[WordEmbeddings]:
+        return self._inside.embeddings(texts)
+
+    def sentence_vectors(self, texts: Sequence[Readable], *, pool: Pool = "head") -> Numbers:
+        return self._inside.sentence_vectors(texts, pool=pool)
+
+
+def innermost(victim: Victim) -> Victim:
+    """The model inside all defences."""
+    while isinstance(victim, Ensemble):
+        victim = victim.inner
+    return victim
+
+
+def ask_in_batches(victim: Victim, texts: Sequence[TextValue]) -> Probabilities:
+    size = max(1, victim.batch_size)
+    parts = [victim.predict(texts[start : start + size]) for start in range(0, len(texts), size)]
+    return np.concatenate([np.zeros((0, len(victim.labels))), *parts])
+
+
+def own_settings(
+    defaults: Mapping[str, Any], given: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of the options that belong to the defence, and those that go on to the model inside."""
+    mine = {name: value for name, value in given.items() if name in defaults}
+    return mine, {name: value for name, value in given.items() if name not in defaults}

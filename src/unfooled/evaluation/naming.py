@@ -1,0 +1,57 @@
+"""The models of an evaluation: their names, their roles, and what each name stands for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from unfooled.errors import UserError
+from unfooled.registry import registry, unknown_name
+from unfooled.victims.base import Victim
+from unfooled.victims.loading import load_victim
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+
+
+def roles(names: Sequence[str], base: str | None, control: str | None) -> tuple[str, str | None]:
+    """Which model is the base and which the control."""
+    if not names:
+        raise UserError("there is no model", "write --models base=DIR fact=DIR")
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise UserError(f"{name!r} cannot name a model", "use letters, digits, - . and _")
+    for given in (base, control):
+        if given is not None and given not in names:
+            raise unknown_name("model", given, list(names))
+    base = base or ("base" if "base" in names else names[0])
+    control = control or ("retuned" if "retuned" in names and base != "retuned" else None)
+    if base == control:
+        raise UserError(f"{base} is both base and control", "name two models")
+    return base, control
+
+
+def load_models(models: Mapping[str, Victim | str], **options: Any) -> dict[str, Victim]:
+    """Every model as a victim; `options` are those of `load_victim`."""
+    specs = resolve({name: spec for name, spec in models.items() if isinstance(spec, str)})
+    return {
+        name: load_victim(specs[name], **options) if isinstance(given, str) else given
+        for name, given in models.items()
+    }
+
+
+def resolve(specs: Mapping[str, str]) -> dict[str, str]:
+    """Let a model name an earlier one: `five:fact` becomes `five:` and what `fact` stands for."""
+    known: dict[str, str] = {}
+
+    def settle(spec: str) -> str:
+        if spec in known:
+            return known[spec]
+        kind, colon, rest = spec.partition(":")
+        if colon and kind in registry.names("victim"):
+            return f"{kind}:{settle(rest)}"
+        return spec
+
+    for name, spec in specs.items():
+        known[name] = settle(spec)
+    return known

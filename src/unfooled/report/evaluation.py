@@ -1,0 +1,132 @@
+"""The table of an evaluation and its verdicts, once for the terminal and once for files."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+from unfooled.evaluation.evaluate import Evaluation, ModelReport
+from unfooled.evaluation.metrics import Mean, Rate
+from unfooled.report.folder import _cell
+
+HEADINGS = (
+    "model",
+    "clean accuracy",
+    "macro F1",
+    "pre-made",
+    "under attack",
+    "all checks",
+    "queries",
+    "words changed",
+)
+MISSING = "retuned: missing"
+
+
+def table_rows(evaluation: Evaluation) -> list[tuple[str, ...]]:
+    """One row per model; a row of dashes stands for a control that is not there."""
+    rows = [_row(one) for one in evaluation.models]
+    if evaluation.notes and len(rows) > 1:
+        rows.insert(1, (MISSING, *["–"] * (len(HEADINGS) - 1)))
+    return rows
+
+
+def legend(evaluation: Evaluation) -> list[str]:
+    lines = [
+        "In brackets: 95 % intervals. pre-made: texts that fooled the base. under attack: the attack on the "
+        "model itself. all checks: right under that attack and under every check. Errors are in no rate."
+    ]
+    if any(one.chance != "none" for one in evaluation.models):
+        lines.append(
+            "* decides with the help of chance: a text counts as right if most fresh draws give its class. "
+            "As the attack saw it, with one draw per text: "
+            + ", ".join(f"{one.name} {rate(one.seen)}" for one in evaluation.models if one.chance != "none")
+            + "."
+        )
+    return lines
+
+
+def verdict_lines(evaluation: Evaluation) -> list[tuple[str, list[str]]]:
+    """For each defended model its verdict, then what belongs to it."""
+    return [(name, verdict.lines()) for name, verdict in evaluation.verdicts.items()]
+
+
+def check_rows(one: ModelReport) -> list[tuple[str, str, str]]:
+    """What each check did: its name, what it broke, its note."""
+    return [
+        (
+            check.name,
+            f"{check.broken} more broken, {check.tried} tried" if check.ran else "–",
+            check.note + (f"; {check.errors} errors" if check.errors else ""),
+        )
+        for check in one.checks
+    ]
+
+
+def write_files(evaluation: Evaluation) -> list[Path]:
+    """`evaluation.md` and `evaluation.json` in the evaluation's folder."""
+    out = evaluation.out
+    out.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(evaluation.to_dict(), indent=2, ensure_ascii=False)
+    files = {"evaluation.md": markdown(evaluation), "evaluation.json": text + "\n"}
+    for name, content in files.items():
+        (out / name).write_text(content, encoding="utf-8")
+    return [out / name for name in files]
+
+
+def markdown(evaluation: Evaluation) -> str:
+    lines = [
+        f"# {evaluation.attack} on {_cell(evaluation.data)}, {evaluation.n} examples",
+        "",
+        "| " + " | ".join(HEADINGS) + " |",
+        "|" + "---|" * len(HEADINGS),
+        *("| " + " | ".join(map(_cell, row)) + " |" for row in table_rows(evaluation)),
+        "",
+        *legend(evaluation),
+    ]
+    for name, (first, *rest) in verdict_lines(evaluation):
+        lines += [
+            "",
+            f"## {_cell(name)}",
+            "",
+            f"**{_cell(first)}**",
+            "",
+            *(f"- {_cell(one)}" for one in rest),
+        ]
+    lines += ["", "## Checks", ""]
+    for one in evaluation.models:
+        lines += [f"### {_cell(one.name)}", "", "| check | result | note |", "|---|---|---|"]
+        lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in check_rows(one)] + [""]
+    lines += [_cell(note) for note in evaluation.notes if not evaluation.verdicts]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _row(one: ModelReport) -> tuple[str, ...]:
+    mark = "*" if one.chance != "none" else ""
+    return (
+        f"{one.name}{mark}",
+        rate(one.clean),
+        _bracketed(f"{100 * one.f1:.1f}", f"{100 * one.f1_low:.1f}", f"{100 * one.f1_high:.1f}"),
+        rate(one.premade),
+        rate(one.active),
+        rate(one.worst),
+        _mean(one.queries),
+        f"{_mean(one.words)}, {100 * one.share.value:.1f} %" if one.words.n else "–",
+    )
+
+
+def rate(value: Rate) -> str:
+    if not value.n:
+        return "–"
+    numbers = (f"{100 * one:.1f}" for one in (value.value, value.low, value.high))
+    return _bracketed(*numbers)
+
+
+def _mean(value: Mean) -> str:
+    if not value.n or math.isnan(value.value):
+        return "–"
+    return _bracketed(*(f"{one:.1f}" for one in (value.value, value.low, value.high)))
+
+
+def _bracketed(value: str, low: str, high: str) -> str:
+    return f"{value} ({low}–{high})"

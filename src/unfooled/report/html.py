@@ -1,0 +1,258 @@
+"""One self-contained HTML page about one or several runs: verdict, numbers, charts, every example.
+
+The page asks nobody for anything, carries its own policy against foreign scripts, and sets texts only as
+text: hostile examples stay harmless. Examples are packed (gzip, base64) and unpacked by the browser.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import unfooled
+from unfooled.core.result import OUTCOMES, Result
+from unfooled.errors import RunFileError
+from unfooled.evaluation.ledger import Column, Ledger
+from unfooled.evaluation.metrics import Summary, summarise
+from unfooled.evaluation.store import RunFile
+from unfooled.report.reading import Hint, Verdict, charts, comparisons, hints, judge
+from unfooled.report.tables import counts_line, summary_rows
+from unfooled.report.words import pieces, visible
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunView:
+    """What the page says about one run."""
+
+    name: str
+    path: Path
+    attack: str
+    victim: str
+    data: str
+    labels: tuple[str, ...]
+    summary: Summary
+    ledger: Ledger
+    verdict: Verdict
+    preflight: tuple[str, ...]
+    settings: str
+    data_fingerprint: str
+    measures: dict[str, Column]
+
+    @property
+    def counts(self) -> str:
+        return counts_line(self.summary)
+
+    @property
+    def substitutions(self) -> list[dict[str, Any]]:
+        return [
+            {"before": visible(one.before), "after": visible(one.after), "count": one.count}
+            for one in self.summary.substitutions
+        ]
+
+    @property
+    def error_notes(self) -> list[dict[str, Any]]:
+        return [
+            {"message": visible(one.message), "count": one.count, "key": one.key}
+            for one in self.summary.error_notes
+        ]
+
+    @property
+    def numbers(self) -> list[dict[str, str]]:
+        rows = {row.name: row for row in summary_rows(self.summary)}
+        before, under = rows["accuracy before attack"], rows["accuracy under attack"]
+        success, share = rows["success rate of the attack"], rows["words changed, share"]
+        return [
+            {
+                "value": f"{before.value} → {under.value}",
+                "name": "accuracy before and under attack",
+                "note": f"under attack {under.interval}, n = {under.n}",
+            },
+            {
+                "value": success.value,
+                "name": "of the attacks succeed",
+                "note": f"{success.interval}, n = {success.n}"
+                if success.interval
+                else "nothing was attacked",
+            },
+            {
+                "value": share.value,
+                "name": "of the words changed per success",
+                "note": f"{rows['words changed (of successes)'].value} words on average"
+                if share.interval
+                else "no success",
+            },
+        ]
+
+
+def write_html(runs: Sequence[Path], out: Path) -> Path:
+    """Write the page about `runs` to `out`."""
+    from jinja2 import Environment
+
+    if not runs:
+        raise RunFileError("there is no run to report on", "name at least one run")
+    views = [_view(path, name) for path, name in zip(runs, _names(runs), strict=True)]
+    if len({view.labels for view in views}) > 1:
+        raise RunFileError(
+            "these runs have different classes: "
+            + "; ".join(f"{view.name}: {', '.join(view.labels)}" for view in views),
+            "report on them one by one",
+        )
+    # A page is a function of its runs: no clock, no random numbers.
+    data = _packed(views)
+    nonce = hashlib.sha256(data.encode()).hexdigest()[:24]
+    folder = files("unfooled.report") / "page"
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_shown)
+    template = environment.from_string((folder / "page.html").read_text(encoding="utf-8"))
+    page = template.render(
+        title=_title(views),
+        runs=views,
+        rows=_rows(views),
+        comparisons=comparisons(views),
+        hints=_all_hints(views),
+        charts=charts(views),
+        outcomes=OUTCOMES,
+        labels=[visible(label) for label in views[0].labels],
+        data=data,
+        nonce=nonce,
+        css=(folder / "page.css").read_text(encoding="utf-8"),
+        js=(folder / "page.js").read_text(encoding="utf-8"),
+        version=unfooled.__version__,
+    )
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise RunFileError(
+            f"{out}: cannot be written ({error.strerror or error})", "free some space or choose another path"
+        ) from error
+    return out
+
+
+def _shown(value: Any) -> Any:
+    """Every string of the page passes here, so that no tricky character slips through."""
+    return visible(value) if type(value) is str else value
+
+
+def _view(path: Path, name: str) -> RunView:
+    with closing(RunFile.read(path)) as file:
+        header = file.header
+        labels = file.labels
+        summary = summarise(file)
+        ledger = Ledger.read(file.results())
+        measures = {name: _column(ledger, file.measured(name)) for name in file.measures()}
+    environment = header["environment"]
+    return RunView(
+        name=visible(name),
+        path=path,
+        attack=visible(str(environment["attack"])),
+        victim=visible(str(environment["victim"])),
+        data=visible(str(environment["data"])),
+        labels=labels,
+        summary=summary,
+        ledger=ledger,
+        verdict=judge(summary),
+        preflight=tuple(visible(line) for line in environment.get("preflight", ())),
+        settings=visible(json.dumps(header, indent=2, ensure_ascii=False)),
+        data_fingerprint=str(header["identity"]["data"]),
+        measures=measures,
+    )
+
+
+def _column(ledger: Ledger, values: dict[int, float]) -> Column:
+    return np.array([values.get(key, math.nan) for key in ledger.keys.tolist()], dtype=np.float64)
+
+
+def _names(runs: Sequence[Path]) -> list[str]:
+    """Folder names; the whole path where two are equal."""
+    short = [path.parent.name if path.suffix == ".sqlite" else path.name for path in runs]
+    return [name if short.count(name) == 1 else str(path) for name, path in zip(short, runs, strict=True)]
+
+
+def _title(views: Sequence[RunView]) -> str:
+    if len(views) == 1:
+        return f"{views[0].attack} on {views[0].victim}"
+    return f"{len(views)} runs compared"
+
+
+def _rows(views: Sequence[RunView]) -> list[dict[str, Any]]:
+    tables = [{row.name: row for row in summary_rows(view.summary)} for view in views]
+    names = list(dict.fromkeys(name for table in tables for name in table))
+    return [
+        {
+            "name": name,
+            "cells": [
+                {"value": table[name].value, "interval": table[name].interval}
+                if name in table
+                else {"value": "–", "interval": ""}
+                for table in tables
+            ],
+        }
+        for name in names
+    ]
+
+
+def _all_hints(views: Sequence[RunView]) -> list[Hint]:
+    found = [hint for view in views for hint in hints(view)]
+    return list(dict.fromkeys(found))[:6]
+
+
+def _packed(views: Sequence[RunView]) -> str:
+    rows: list[list[Any]] = []
+    for number, view in enumerate(views):
+        with closing(RunFile.read(view.path)) as file:
+            rows += [_packed_row(number, at, view.ledger, result) for at, result in enumerate(file.results())]
+    document = {
+        "rows": rows,
+        "labels": [visible(label) for label in views[0].labels],
+        "outcomes": OUTCOMES,
+        "names": [view.name for view in views],
+    }
+    text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
+    # A fixed time stamp: the same runs give the same bytes.
+    return base64.b64encode(gzip.compress(text.encode("ascii"), 6, mtime=0)).decode("ascii")
+
+
+def _packed_row(number: int, at: int, ledger: Ledger, result: Result) -> list[Any]:
+    """In the order that page.js names."""
+    changed = {"gone": 0, "new": 1}
+    shown = [
+        visible(piece.text) if piece.kind == "same" else [changed[piece.kind], visible(piece.text)]
+        for piece in pieces(result)
+    ]
+    others = [
+        [visible(name), visible(content)]
+        for place, (name, content) in enumerate(result.fields)
+        if place != result.field
+    ]
+    return [
+        number,
+        result.key,
+        OUTCOMES.index(result.outcome),
+        result.label,
+        int(ledger.before[at]),
+        int(ledger.after[at]),
+        _number(ledger.p_before[at]),
+        _number(ledger.p_after[at]),
+        len(result.edits),
+        round(result.share, 4),
+        result.queries,
+        result.similarity,
+        shown,
+        others,
+        visible(result.note),
+    ]
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else round(float(value), 5)

@@ -1,0 +1,338 @@
+"""What a run means, in words and pictures, for somebody who has a minute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from unfooled.evaluation.ledger import (
+    Column,
+    Ledger,
+    Point,
+    accuracy_at_least,
+    accuracy_at_most,
+    confusion,
+    query_limits,
+)
+from unfooled.evaluation.measures import parse_measure
+from unfooled.evaluation.metrics import Summary
+from unfooled.report.charts import Line, bar_chart, line_chart, matrix
+
+SHARES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)
+FLOORS = (0.0, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+
+
+class View(Protocol):
+    """What is read of one run."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def victim(self) -> str: ...
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+    @property
+    def summary(self) -> Summary: ...
+    @property
+    def ledger(self) -> Ledger: ...
+    @property
+    def data_fingerprint(self) -> str: ...
+    @property
+    def measures(self) -> Mapping[str, Column]: ...
+
+
+class Verdict(NamedTuple):
+    tone: Literal["bad", "middling", "good", "none"]
+    headline: str
+    sentence: str
+    warnings: tuple[str, ...] = ()
+
+
+class Hint(NamedTuple):
+    words: str
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    title: str
+    svg: str
+    caption: str
+    columns: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+    legend: tuple[str, ...] = ()
+
+
+def judge(summary: Summary) -> Verdict:
+    """The interval decides, not the middle: a small sample gets no strong word."""
+    warnings = []
+    if summary.errors:
+        share = summary.errors / max(1, summary.total)
+        warnings.append(
+            f"{summary.errors:,} of {summary.total:,} examples ({share:.0%}) ended in an error and are in no "
+            "rate."
+        )
+    if not summary.attacked:
+        return Verdict(
+            "none", "Nothing was attacked.", "No example was right before the attack.", tuple(warnings)
+        )
+    rate = summary.success_rate
+    told = (
+        f"The attack breaks {rate.value:.0%} ({rate.low:.0%} to {rate.high:.0%}) of the {rate.n:,} examples "
+        f"that the model got right; accuracy falls from {summary.accuracy_before.value:.0%} to "
+        f"{summary.accuracy_under_attack.value:.0%}."
+    )
+    if summary.counts["success"]:
+        words = summary.words_changed
+        told += (
+            f" A success changes {words.value:.1f} words on average "
+            f"({summary.perturbed_share.value:.0%} of the text)."
+        )
+    if rate.low > 0.5:
+        return Verdict("bad", "Fragile under this attack.", told, tuple(warnings))
+    if rate.high < 0.2:
+        return Verdict("good", "Holds up under this attack.", told, tuple(warnings))
+    if rate.low > 0.2 and rate.high <= 0.5:
+        return Verdict("middling", "Breaks in part under this attack.", told, tuple(warnings))
+    if rate.high - rate.low <= 0.2:
+        return Verdict("middling", "Breaks about as often as not.", told, tuple(warnings))
+    return Verdict("middling", "Too few examples to say how fragile it is.", told, tuple(warnings))
+
+
+def half_width(n: int) -> float:
+    """Half the 95 % interval of a rate near one half, the widest case."""
+    return 1.96 * math.sqrt(0.25 / n) if n else 1.0
+
+
+def needed_for(half: float) -> int:
+    """Examples for an interval of ± `half` at most."""
+    return math.ceil(0.25 * (1.96 / half) ** 2)
+
+
+def hints(view: View) -> list[Hint]:
+    """What to do with this run, the most useful first."""
+    summary, found = view.summary, []
+    n = summary.attacked
+    if n and half_width(n) > 0.05:
+        found.append(
+            Hint(
+                f"{n:,} attacked examples leave about ±{100 * half_width(n):.0f} points; "
+                f"{needed_for(0.04):,} would leave ±4. The same command with a larger --limit goes on.",
+            )
+        )
+    if n and summary.success_rate.low > 0.2:
+        top = summary.substitutions[:3]
+        if top:
+            pairs = ", ".join(f"{one.before} → {one.after}" for one in top)
+            found.append(Hint(f"Look at the words that do the damage ({pairs}) in the examples below."))
+        found.append(
+            Hint(
+                "Harden the model and measure again, with a retuned copy as the control.",
+                "unfooled harden --help",
+            )
+        )
+    if summary.similarity.n and summary.counts["success"]:
+        found.append(
+            Hint(
+                "Read the curve over similarity: a success that no reader would accept is no reason to worry."
+            )
+        )
+    if n and summary.success_rate.high < 0.2:
+        found.append(Hint("Try a stronger attack before trusting this model.", "unfooled attacks"))
+    if summary.errors:
+        found.append(Hint("Mend what caused the errors, and repeat the command: finished examples are kept."))
+    return found
+
+
+def charts(views: Sequence[View]) -> list[Chart]:
+    """Every picture that the runs have numbers for."""
+    attacked = [view for view in views if view.summary.attacked]
+    found = [_over_share(attacked), _over_queries(attacked), _over_similarity(attacked)]
+    names = dict.fromkeys(name for view in attacked for name in view.measures)
+    found += [_over_measure(attacked, name) for name in names]
+    for view in views:
+        found += [_histogram(view, len(views)), *_confusions(view, len(views))]
+    return [chart for chart in found if chart is not None and chart.svg]
+
+
+def _over_share(views: Sequence[View]) -> Chart | None:
+    curves = {view.name: accuracy_at_most(view.ledger, view.ledger.share, SHARES) for view in views}
+    return _curve(
+        curves,
+        title="Accuracy against the share of words changed",
+        x_name="at most this share of the words changed",
+        form="{:.0%}",
+        caption="How much editing it takes: attacks that change a larger share are not counted.",
+    )
+
+
+def _over_queries(views: Sequence[View]) -> Chart | None:
+    limits = sorted({limit for view in views for limit in query_limits(view.ledger)})
+    curves = {view.name: accuracy_at_most(view.ledger, view.ledger.queries, limits) for view in views}
+    return _curve(
+        curves,
+        title="Accuracy against the query budget",
+        x_name="at most this many queries per example",
+        form="{:,.0f}",
+        log_x=True,
+        caption="How patient an attacker must be: attacks that needed more queries are not counted.",
+    )
+
+
+def _over_similarity(views: Sequence[View]) -> Chart | None:
+    measured = [view for view in views if np.isfinite(view.ledger.similarity[view.ledger.fallen]).any()]
+    curves = {view.name: accuracy_at_least(view.ledger, view.ledger.similarity, FLOORS) for view in measured}
+    return _curve(
+        curves,
+        title="Accuracy when only similar texts count",
+        x_name="similarity of the last edit, at least",
+        form="{:.2f}",
+        caption="How many successes stay close to the original, on the scale of the attack's own constraint; "
+        "texts whose similarity was not measured do not count.",
+    )
+
+
+def _over_measure(views: Sequence[View], name: str) -> Chart | None:
+    """Accuracy when only texts count that are good enough by something measured after the attack."""
+    measure, _ = parse_measure(name)
+    measured = [view for view in views if name in view.measures]
+    values = np.concatenate([view.measures[name][view.ledger.fallen] for view in measured])
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return None
+    high = measure.better == "high"
+    limits = sorted({round(float(value), 2) for value in np.quantile(values, np.linspace(0, 1, 11))})
+    count = accuracy_at_least if high else accuracy_at_most
+    curves = {view.name: count(view.ledger, view.measures[name], limits) for view in measured}
+    return _curve(
+        curves,
+        title=f"Accuracy when only good texts count: {name}",
+        x_name=f"{measure.title}, {'at least' if high else 'at most'}",
+        form="{:.2f}",
+        caption="How many successes a reader might accept, measured after the attack.",
+    )
+
+
+def _curve(
+    curves: dict[str, list[Point]], *, title: str, x_name: str, form: str, caption: str, log_x: bool = False
+) -> Chart | None:
+    if not curves or not any(curves.values()):
+        return None
+    lines = [
+        Line(
+            name,
+            [point.at for point in points],
+            [point.accuracy.value for point in points],
+            [point.accuracy.low for point in points],
+            [point.accuracy.high for point in points],
+        )
+        for name, points in curves.items()
+    ]
+    numbers = tuple(
+        (
+            name,
+            form.format(point.at),
+            f"{point.accuracy.value:.1%}",
+            f"{point.accuracy.low:.1%} – {point.accuracy.high:.1%}",
+        )
+        for name, points in curves.items()
+        for point in points
+    )
+    return Chart(
+        title=title,
+        svg=line_chart(lines, title=title, x_name=x_name, x_form=form, log_x=log_x),
+        caption=caption,
+        columns=("run", x_name, "accuracy", "95 % interval"),
+        lines=numbers,
+        legend=tuple(curves) if len(curves) > 1 else (),
+    )
+
+
+def _histogram(view: View, runs: int) -> Chart | None:
+    changed = view.ledger.changed[view.ledger.has("success")]
+    if not len(changed):
+        return None
+    most = int(changed.max())
+    # Long texts change many words: past twenty bars each one covers several counts.
+    step = math.ceil(most / 20)
+    starts = list(range(1, most + 1, step))
+    counts = [int(((changed >= start) & (changed < start + step)).sum()) for start in starts]
+    names = [str(start) if step == 1 else f"{start}–{start + step - 1}" for start in starts]
+    title = "Words changed per success" + (f": {view.name}" if runs > 1 else "")
+    return Chart(
+        title=title,
+        svg=bar_chart(names, counts, title=title, x_name="words changed"),
+        caption="How many words it takes to change the decision.",
+        columns=("words changed", "successes"),
+        lines=tuple((name, f"{count:,}") for name, count in zip(names, counts, strict=True)),
+    )
+
+
+def _confusions(view: View, runs: int) -> list[Chart]:
+    found = []
+    for attacked, when in ((False, "before the attack"), (True, "under attack")):
+        table = confusion(view.ledger, len(view.labels), attacked=attacked)
+        title = f"Decisions {when}" + (f": {view.name}" if runs > 1 else "")
+        listed: list[list[int]] = table.tolist()
+        found.append(
+            Chart(
+                title=title,
+                svg=matrix(view.labels, listed, title=title),
+                caption="Rows are true classes; a darker field is a larger share of its row.",
+                columns=("true class", *view.labels),
+                lines=tuple(
+                    (name, *(f"{count:,}" for count in row))
+                    for name, row in zip(view.labels, listed, strict=True)
+                ),
+            )
+        )
+    return found
+
+
+def comparisons(views: Sequence[View]) -> list[str]:
+    """Each further run against the first, example by example where the data are the same."""
+    if len(views) < 2:
+        return []
+    first, told = views[0], []
+    for other in views[1:]:
+        pairs = _paired(first.ledger, other.ledger)
+        if first.data_fingerprint != other.data_fingerprint or pairs is None:
+            told.append(f"{other.name} was attacked on other data than {first.name}: no paired comparison.")
+            continue
+        n, only_first, only_other = pairs
+        p = mcnemar(only_first, only_other)
+        verb = "differ" if p < 0.05 else "do not differ more than chance would explain"
+        told.append(
+            f"{first.name} and {other.name}, the same {n:,} examples: {only_first:,} survive only in "
+            f"{first.name}, {only_other:,} only in {other.name}; the two {verb} "
+            f"(exact McNemar test, p = {p:.3g})."
+        )
+    return told
+
+
+def _paired(one: Ledger, two: Ledger) -> tuple[int, int, int] | None:
+    _, at_one, at_two = np.intersect1d(one.keys, two.keys, return_indices=True)
+    both = one.judged[at_one] & two.judged[at_two]
+    if not both.any():
+        return None
+    stands_one = (one.right_before & ~one.fallen)[at_one][both]
+    stands_two = (two.right_before & ~two.fallen)[at_two][both]
+    return int(both.sum()), int((stands_one & ~stands_two).sum()), int((stands_two & ~stands_one).sum())
+
+
+def mcnemar(only_one: int, only_two: int) -> float:
+    """Exact two-sided p-value: how often a fair coin falls at least so unevenly."""
+    n, k = only_one + only_two, min(only_one, only_two)
+    if n == 0:
+        return 1.0
+    tail = sum(math.comb(n, i) for i in range(k + 1)) / 2**n if n <= 1000 else _normal_tail(n, k)
+    return min(1.0, 2 * tail)
+
+
+def _normal_tail(n: int, k: int) -> float:
+    z = (k + 0.5 - n / 2) / math.sqrt(n / 4)
+    return 0.5 * math.erfc(-z / math.sqrt(2))

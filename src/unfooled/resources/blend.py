@@ -1,0 +1,42 @@
+"""Two fill-mask models as one: a word must please both.
+
+The score of a word is the mean of the two models' log-probabilities. Each names its best `DEPTH` words; a
+word that only one of them names gets the other's last score. A model that sees few words of context and one
+that knows the kind of text make up for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unfooled.batching import Meter
+from unfooled.resources.fillmask import FillIn, FillMask, MaskItem
+
+DEPTH = 500  # words that each model names, or ten times as many as are asked for
+
+
+class Blend:
+    """Answers fill-mask questions; company does not matter where it does not to either model."""
+
+    def __init__(self, one: FillMask, other: FillMask) -> None:
+        self._models = (one, other)
+        self.batch_size = min(one.batch_size, other.batch_size)
+        self.meter: Meter | None = getattr(one, "meter", None) or getattr(other, "meter", None)
+
+    def __call__(self, items: Sequence[MaskItem], /) -> list[tuple[FillIn, ...]]:
+        # Too small a number goes on as it is, for the models to refuse.
+        deep = [MaskItem(left, right, max(DEPTH, 10 * k) if k > 0 else k) for left, right, k in items]
+        first, second = (model(deep) for model in self._models)
+        return [_mean(*both)[: item[2]] for item, *both in zip(items, first, second, strict=True)]
+
+
+def _mean(one: tuple[FillIn, ...], other: tuple[FillIn, ...]) -> tuple[FillIn, ...]:
+    scores, others = dict(one), dict(other)
+    least, least_other = one[-1].score, other[-1].score
+    words = dict.fromkeys([*scores, *others])
+    found = [
+        FillIn(word, round((scores.get(word, least) + others.get(word, least_other)) / 2, 6))
+        for word in words
+    ]
+    # Equals stay in the first model's order.
+    return tuple(sorted(found, key=lambda fill: -fill.score))

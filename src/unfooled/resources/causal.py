@@ -1,0 +1,129 @@
+"""Fluency by a causal language model, and how SmolLM2 becomes one that `transformers` reads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from unfooled.batching import Meter, same_length
+from unfooled.errors import MissingExtraError, ResourceError
+from unfooled.resources.encoders import quiet
+from unfooled.resources.fluency import Score
+from unfooled.resources.pretrained import longest_input
+from unfooled.resources.store import Progress, Store, silent
+
+WINDOW = 512  # tokens of a text that are read
+MAX_TOKENS = 1024  # per forward pass: the whole vocabulary is scored at each of them
+MIN_ROWS = 32  # fewer take another path through a matrix product, with other last digits
+_GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+class CausalLM:
+    """Log-probability of texts, each token given those before it. Texts of equal length go together, so
+    that nothing is padded and a score does not depend on the texts beside it."""
+
+    batch_size = 1024
+
+    def __init__(
+        self, model: Any, tokenizer: Any, *, window: int = WINDOW, max_tokens: int = MAX_TOKENS
+    ) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.max_tokens = max_tokens
+        self.window = min(window, longest_input(model.config, tokenizer))
+        self.meter = Meter()
+        self._start = _start_token(model, tokenizer)
+
+    def __call__(self, items: Sequence[str], /) -> list[Score]:
+        if not items:
+            return []
+        encoded = self.tokenizer(
+            list(items),
+            add_special_tokens=False,
+            split_special_tokens=True,
+            return_attention_mask=False,
+            verbose=False,
+        )["input_ids"]
+        rows = [[self._start, *ids[: self.window - 1]] for ids in encoded]
+        scores = [Score(0.0, 0)] * len(items)
+        for group in same_length([len(row) for row in rows], self.max_tokens):
+            length = len(rows[group[0]])
+            if length == 1:
+                continue  # nothing to read
+            began = time.perf_counter()
+            members = list(group)
+            while len(members) * length < MIN_ROWS:
+                members += group
+            totals = self._totals([rows[i] for i in members])
+            for index, total in zip(group, totals, strict=False):
+                scores[index] = Score(round(total, 5), length - 1)
+            padding = (len(members) - len(group)) * length
+            self.meter.add(len(group), len(group) * length, padding, time.perf_counter() - began)
+        return scores
+
+    def _totals(self, rows: list[list[int]]) -> list[float]:
+        import torch
+
+        with torch.inference_mode():
+            ids = torch.tensor(rows)
+            logits = self.model(input_ids=ids, use_cache=False).logits[:, :-1].float()
+            of_own = logits.gather(2, ids[:, 1:, None])[:, :, 0] - logits.logsumexp(dim=2)
+            totals: list[float] = of_own.double().sum(dim=1).tolist()
+            return totals
+
+
+def _start_token(model: Any, tokenizer: Any) -> int:
+    """What stands before the first word, so that it has a probability too."""
+    for token in (tokenizer.bos_token_id, model.config.bos_token_id, tokenizer.eos_token_id):
+        if token is not None:
+            return int(token)
+    raise ResourceError(
+        "the language model's tokenizer has neither a start nor an end token",
+        "use a causal language model with its own tokenizer",
+    )
+
+
+def build(store: Store, folder: Path, progress: Progress = silent) -> dict[str, Any]:
+    """Unpack the four-bit weights once (half a minute) and write them as safetensors of 16 bits."""
+    with quiet():
+        try:
+            import accelerate  # type: ignore[import-untyped]  # noqa: F401
+            import gguf  # noqa: F401
+            import torch
+        except ImportError as error:
+            raise MissingExtraError("unpacking SmolLM2", "language") from error
+        transformers: Any = import_module("transformers")
+        progress("smollm2: unpacking weights", None)
+        source = str(store.path("smollm2-gguf"))
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source, gguf_file=_GGUF)
+        with _no_bar():
+            read: Any = transformers.AutoModelForCausalLM.from_pretrained(source, gguf_file=_GGUF)
+        progress("smollm2: writing", None)
+        # The library refuses to save what it read from such a file, so the weights move to a fresh model.
+        config = type(read.config).from_dict(
+            {key: one for key, one in read.config.to_dict().items() if key != "quantization_config"}
+        )
+        with torch.device("meta"):
+            plain: Any = transformers.AutoModelForCausalLM.from_config(config)
+        plain.load_state_dict(read.state_dict(), assign=True)
+        plain.tie_weights()
+        plain.to(torch.float16).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    return {"parameters": sum(one.numel() for one in plain.parameters())}
+
+
+@contextmanager
+def _no_bar() -> Iterator[None]:
+    """The reader of such files draws a bar of its own, which no setting turns off."""
+    reader: Any = import_module("transformers.modeling_gguf_pytorch_utils")
+    bar = reader.tqdm
+    reader.tqdm = partial(bar, disable=True)
+    try:
+        yield
+    finally:
+        reader.tqdm = bar

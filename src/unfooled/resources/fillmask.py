@@ -1,0 +1,322 @@
+"""Fill-mask: which whole words fit into a gap of a text?
+
+    item    MaskItem(left, right, k)   the text before the gap, the text after it, and how many words
+    answer  tuple[FillIn, ...]         up to k different words, the best first: FillIn(word, score)
+
+Oracle names are `fill:VARIANT`: `masked-lm` (trained here), `trigram` (no training), the folder or hub name
+of any masked language model that `transformers` loads, or two of these joined by `+` (see `blend`). The gap
+is one whole word; spaces around it are part of `left` and `right`. `score` is the natural log-probability of
+the word, rounded to 1e-6; among equal ones the first of the vocabulary wins. Words come as the vocabulary
+writes them: the word that stood in the gap may be among them, and casing is left to whoever asks.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from unfooled.batching import Meter, same_length
+from unfooled.errors import OracleError, ResourceError
+from unfooled.resources import pretrained, store
+from unfooled.text import WORD
+
+DEFAULT, TRIGRAM = "masked-lm", "trigram"
+WINDOW = 128  # tokens that the model sees around the gap: more of a long text costs much and says little
+MAX_TOKENS = 2048  # per forward pass
+# Below a handful of rows a matrix product takes another path and other last digits: fill up.
+MIN_ROWS = 32  # tokens in the body
+FEW_ROWS = 16  # gaps in the head
+_SPARE = 8  # places beyond k that are looked at, so that ties at the end fall to the first word
+
+
+class MaskItem(NamedTuple):
+    """A question: `k` words for the gap between `left` and `right`."""
+
+    left: str
+    right: str
+    k: int
+
+
+class FillIn(NamedTuple):
+    """A word and its log-probability."""
+
+    word: str
+    score: float
+
+
+class FillMask(Protocol):
+    """What every variant of the oracle is."""
+
+    @property
+    def batch_size(self) -> int: ...
+
+    def __call__(self, items: Sequence[MaskItem], /) -> list[tuple[FillIn, ...]]: ...
+
+
+Reading = tuple[tuple[int, ...], int]  # token ids and the gap's place among them
+
+
+class MaskedLM:
+    """A masked language model, run on groups of equal length: nothing is padded, and an answer does not
+    depend on the questions beside it. Only the gap's hidden state goes through the vocabulary head."""
+
+    batch_size = 4096
+
+    def __init__(
+        self, model: Any, tokenizer: Any, *, window: int = WINDOW, max_tokens: int = MAX_TOKENS
+    ) -> None:
+        import torch
+
+        if tokenizer.mask_token_id is None:
+            raise ResourceError(
+                "the model's tokenizer has no mask token, so it cannot mark a gap",
+                "use a masked language model such as BERT, with the tokenizer it was trained with",
+            )
+        self.model = model
+        self.tokenizer = tokenizer
+        self.max_tokens = max_tokens
+        self.meter = Meter()
+        self._prefix, self._suffix = _frame(tokenizer)
+        self.window = min(window, pretrained.longest_input(model.config, tokenizer))
+        self.vocabulary = whole_words(tokenizer, int(model.config.vocab_size))
+        self._ids = torch.tensor(self.vocabulary.ids)
+        self._head = _Head(model)
+        self._head.try_out((*self._prefix, tokenizer.mask_token_id, *self._suffix))
+
+    def __call__(self, items: Sequence[MaskItem], /) -> list[tuple[FillIn, ...]]:
+        readings, which, most = self._read(items)
+        found: list[tuple[FillIn, ...]] = [()] * len(readings)
+        for group in same_length([len(ids) for ids, _ in readings], self.max_tokens):
+            began = time.perf_counter()
+            scores, padding = self._head.scores([readings[i] for i in group])
+            for index, best in zip(group, self._best(scores, [most[i] for i in group]), strict=True):
+                found[index] = best
+            tokens = len(group) * len(readings[group[0]][0])
+            self.meter.add(len(group), tokens, padding, time.perf_counter() - began)
+        return [found[reading][: item[2]] for item, reading in zip(items, which, strict=True)]
+
+    def _read(self, items: Sequence[MaskItem]) -> tuple[list[Reading], list[int], list[int]]:
+        """Distinct readings, which of them each item has, and the largest k asked of each."""
+        mask = self.tokenizer.added_tokens_decoder.get(self.tokenizer.mask_token_id)
+        # Far more characters than fit into the window, so that a long text is not read whole at each gap.
+        most_characters = 16 * self.window
+        lefts = [_last(left, most_characters) for left, _, _ in items]
+        rights = [_first(right, most_characters) for _, right, _ in items]
+        if getattr(mask, "lstrip", False):
+            lefts = [left.rstrip() for left in lefts]
+        if getattr(mask, "rstrip", False):
+            rights = [right.lstrip() for right in rights]
+        # Text around a special token is read piece by piece, and so are the two sides of the gap here.
+        sides: list[list[int]] = [[] for _ in range(2 * len(items))]
+        if items:
+            sides = self.tokenizer(
+                lefts + rights,
+                add_special_tokens=False,
+                split_special_tokens=True,  # a text that writes "[MASK]" means these characters
+                return_attention_mask=False,
+                verbose=False,
+            )["input_ids"]
+        distinct: dict[Reading, int] = {}
+        which: list[int] = []
+        most: list[int] = []
+        for index, (_, _, k) in enumerate(items):
+            if k < 1:
+                raise OracleError(f"{k} words were asked for a gap; ask for at least 1")
+            at = distinct.setdefault(self._cut(sides[index], sides[len(items) + index]), len(distinct))
+            which.append(at)
+            if at == len(most):
+                most.append(k)
+            most[at] = max(most[at], k)
+        return list(distinct), which, most
+
+    def _cut(self, left: list[int], right: list[int]) -> Reading:
+        """The gap with as many tokens on both sides as the window has room for."""
+        room = self.window - len(self._prefix) - len(self._suffix) - 1
+        before = min(len(left), max(room // 2, room - len(right)))
+        left, right = left[len(left) - before :], right[: room - before]
+        mask = self.tokenizer.mask_token_id
+        return (*self._prefix, *left, mask, *right, *self._suffix), len(self._prefix) + before
+
+    def _best(self, scores: Any, most: Sequence[int]) -> list[tuple[FillIn, ...]]:
+        """Up to k whole words of each row of log-probabilities."""
+        wanted = min(max(most) + _SPARE, len(self._ids))
+        values, places = scores[:, self._ids].topk(wanted, dim=1)
+        answers = []
+        for row, at, k in zip(values.double().tolist(), places.tolist(), most, strict=True):
+            ranked = sorted(zip([-round(value, 6) for value in row], at, strict=True))[:k]
+            answers.append(tuple(FillIn(self.vocabulary.words[place], -value) for value, place in ranked))
+        return answers
+
+
+def _first(text: str, most: int) -> str:
+    """The beginning of a long text, up to a space."""
+    if len(text) <= most:
+        return text
+    space = text.rfind(" ", most // 2, most)
+    return text[: space if space >= 0 else most // 2]
+
+
+def _last(text: str, most: int) -> str:
+    """The end of a long text, from a space on."""
+    start = len(text) - most
+    if start <= 0:
+        return text
+    space = text.find(" ", start, start + most // 2)
+    return text[space if space >= 0 else start + most // 2 :]
+
+
+class _Head:
+    """The model up to the gap's log-probabilities."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._early = True  # the body's answer is narrowed to the gap before the head sees it
+
+    def scores(self, readings: Sequence[Reading]) -> tuple[Any, int]:
+        """Log-probabilities of the vocabulary for readings of one length, and the tokens of padding."""
+        import torch
+
+        length = len(readings[0][0])
+        members = list(readings)
+        while len(members) * length < MIN_ROWS:
+            members += readings
+        with torch.inference_mode():
+            places = torch.tensor([place for _, place in members])
+            logits = self._logits(torch.tensor([ids for ids, _ in members]), places)[: len(readings)]
+            return torch.log_softmax(logits.float(), dim=1), (len(members) - len(readings)) * length
+
+    def try_out(self, ids: tuple[int, ...]) -> None:
+        """Ask both ways once: a head that looks at other positions too must see them all."""
+        import torch
+
+        probe, places = torch.tensor([ids] * 2), torch.tensor([0, len(ids) - 1])
+        with torch.inference_mode():
+            try:
+                early = self._logits(probe, places)
+            except Exception:  # whatever a head makes of one position, it is not for us to mend
+                early = None
+            self._early = False
+            late = self._logits(probe, places)
+        self._early = (
+            early is not None and early.shape == late.shape and torch.allclose(early, late, atol=1e-3)
+        )
+
+    def _logits(self, ids: Any, places: Any) -> Any:
+        rows = len(ids)
+        if not self._early:
+            return self._model(input_ids=ids).logits[range(rows), places]
+        hook = self._model.base_model.register_forward_hook(partial(_narrow, places))
+        try:
+            return self._model(input_ids=ids).logits[:rows, 0]
+        finally:
+            hook.remove()
+
+
+def _narrow(places: Any, _body: Any, _inputs: Any, output: Any) -> Any:
+    """Behind the body: only the gaps' hidden states go on to the head."""
+    import torch
+
+    hidden = output[0]
+    chosen = hidden[range(len(hidden)), places].unsqueeze(1)
+    if len(chosen) < FEW_ROWS:
+        chosen = torch.cat([chosen, chosen.new_zeros(FEW_ROWS - len(chosen), 1, chosen.shape[-1])])
+    if isinstance(output, tuple):
+        return (chosen, *output[1:])
+    output["last_hidden_state"] = chosen
+    return output
+
+
+class Vocabulary(NamedTuple):
+    """The whole words of a tokenizer: ids in order, and how each is written."""
+
+    ids: tuple[int, ...]
+    words: tuple[str, ...]
+
+
+def whole_words(tokenizer: Any, size: int) -> Vocabulary:
+    """Tokens that are a word by themselves: no pieces of words, no special tokens, no punctuation."""
+    tokens = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
+    special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
+    space = next((mark for mark in "Ġ▁" if sum(str(one).startswith(mark) for one in tokens) > 1), "")
+    inside = _inner_prefix(tokenizer)
+    words: dict[str, int] = {}
+    for index, token in enumerate(tokens):
+        if index in special or token is None or (inside and token.startswith(inside)):
+            continue
+        if space and not token.startswith(space):
+            continue  # without the mark of a space it goes on with the word before
+        word = _from_bytes(token[1:]) if space == "Ġ" else token[len(space) :]
+        if WORD.fullmatch(word):
+            words.setdefault(word, index)
+    if not words:
+        raise ResourceError(
+            "the model's vocabulary has no whole words",
+            "use a masked language model whose tokens are words or pieces of words",
+        )
+    return Vocabulary(tuple(words.values()), tuple(words))
+
+
+def _from_bytes(token: str) -> str:
+    """A token of a byte-level vocabulary as text."""
+    codes = _byte_codes()
+    return bytes(codes.get(one, 63) for one in token).decode("utf-8", errors="replace")
+
+
+@cache
+def _byte_codes() -> dict[str, int]:
+    """Such vocabularies write each byte as a character: those that cannot be seen as one from 256 on."""
+    seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [byte for byte in range(256) if byte not in seen]
+    return {chr(byte): byte for byte in seen} | {chr(256 + i): byte for i, byte in enumerate(hidden)}
+
+
+def _inner_prefix(tokenizer: Any) -> str:
+    """What marks a piece that goes on with a word, such as the ## of BERT."""
+    try:
+        described = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
+    except AttributeError:  # a tokenizer written in Python
+        return "##"
+    return str(described.get("continuing_subword_prefix") or "")
+
+
+def _frame(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The special tokens that the model expects before and after a text."""
+    encoded = tokenizer("a", return_special_tokens_mask=True)
+    ids, special = encoded["input_ids"], encoded["special_tokens_mask"]
+    inner = [i for i, mark in enumerate(special) if not mark]
+    if not inner:
+        return tuple(ids), ()
+    return tuple(ids[: inner[0]]), tuple(ids[inner[-1] + 1 :])
+
+
+def open_fill_mask(variant: str = "") -> FillMask:
+    """Variant "" or "masked-lm" is the default, "trigram" needs no training; else a folder or hub name.
+    Two of them joined by "+" answer together."""
+    if both := _two(variant):
+        from unfooled.resources.blend import Blend
+
+        return Blend(*(open_fill_mask(one) for one in both))
+    if variant == TRIGRAM:
+        from unfooled.resources.cloze import TrigramCloze
+        from unfooled.resources.trigram import open_model
+
+        return TrigramCloze(open_model())
+    if variant in ("", DEFAULT):
+        return MaskedLM(*pretrained.load_pretrained("masked", str(store.path(DEFAULT))))
+    return MaskedLM(*pretrained.load_pretrained("masked", variant))
+
+
+def fingerprint(variant: str) -> str:
+    """What the model was when a run began."""
+    if both := _two(variant):
+        return " + ".join(fingerprint(one) for one in both)
+    return pretrained.fingerprint("masked", variant or DEFAULT)
+
+
+def _two(variant: str) -> tuple[str, str] | None:
+    one, plus, other = variant.partition("+")
+    return (one, other) if plus and one and other and not Path(variant).expanduser().exists() else None

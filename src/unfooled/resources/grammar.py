@@ -1,0 +1,57 @@
+"""Grammar: how many mistakes does a checker find in a text?
+
+    item    the text, a string
+    answer  the number of mistakes, an int
+
+Oracle names are `grammar:VARIANT`: `harper`, a checker with rules for English that comes as a package. What
+it finds includes spelling and spacing: compare two texts rather than read one number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from unfooled.errors import MissingExtraError
+from unfooled.registry import unknown_name
+
+HARPER = "harper"
+_PACKAGE = "harper-py"
+
+
+class HarperChecker:
+    """A checker in this process; each text is checked by itself."""
+
+    batch_size = 256
+
+    def __init__(self, linter: Any) -> None:
+        self._linter = linter
+
+    def __call__(self, items: Sequence[str], /) -> list[int]:
+        return [len(self._linter.lint(text)) for text in items]
+
+
+def open_grammar(variant: str = "") -> HarperChecker:
+    if variant not in ("", HARPER):
+        raise unknown_name("grammar checker", variant, [HARPER])
+    return HarperChecker(_linter())
+
+
+def fingerprint(variant: str) -> str:
+    """The checker and its version, for the header of a run."""
+    try:
+        return f"{variant or HARPER} {version(_PACKAGE)}"
+    except PackageNotFoundError:
+        raise MissingExtraError("the grammar checker", "language") from None
+
+
+@lru_cache(maxsize=1)
+def _linter() -> Any:
+    """Its dictionary takes a second to build."""
+    try:
+        import harper
+    except ImportError as error:
+        raise MissingExtraError("the grammar checker", "language") from error
+    return harper.Linter()

@@ -1,0 +1,164 @@
+"""Synonyms from WordNet: words that share a synset, in the form of the word they would replace.
+
+    item    (word, senses)     a word in lower case; how many of its senses count per part of speech, 0: all
+    answer  tuple[str, ...]    different single words, those of the commonest senses first
+
+"delayed" is looked up as the verb "delay" in its past form, and its synonyms come back as "detained", not
+"detain". Forms are made by rule and by WordNet's own list of exceptions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from unfooled.resources import store
+from unfooled.resources.wordnet import PARTS, WordNet, read_wordnet
+
+DEFAULT = "wordnet"
+_REMEMBERED = 1 << 16
+_VOWELS = "aeiou"
+# Verbs whose past is their base form; the list of exceptions leaves them out.
+_UNCHANGED = frozenset(
+    ("bet", "bid", "burst", "cost", "cut", "fit", "hit", "hurt", "let", "put", "quit", "read", "rid", "shed")
+    + ("shut", "slit", "split", "spread", "thrust", "wed")
+)
+# Ends of longer verbs whose last syllable is stressed.
+_STRESSED = ("bmit", "cur", "dmit", "gret", "mmit", "pel", "rmit", "set")
+
+# Ending of an inflected word, what may stand there in the base form, and which form it is.
+_ENDINGS: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "noun": (("ies", "y", "s"), ("es", "", "s"), ("s", "", "s")),
+    "verb": (
+        ("ies", "y", "s"), ("es", "", "s"), ("s", "", "s"), ("ied", "y", "ed"), ("ed", "e", "ed"),
+        ("ed", "", "ed"), ("ing", "e", "ing"), ("ing", "", "ing"),
+    ),
+    "adj": (
+        ("ier", "y", "er"), ("er", "e", "er"), ("er", "", "er"), ("iest", "y", "est"), ("est", "e", "est"),
+        ("est", "", "est"),
+    ),
+    "adv": (),
+}  # fmt: skip
+
+
+class Reading(NamedTuple):
+    """One way to understand a word: `base` of a part of speech in the form `slot` ("" is the base form)."""
+
+    part: str
+    base: str
+    slot: str
+
+
+class SynonymOracle:
+    batch_size = 1 << 14
+
+    def __init__(self, net: WordNet) -> None:
+        self._net = net
+        self._irregular: dict[str, list[Reading]] = {}
+        for part, bases in net.irregular.items():
+            for base, forms in bases.items():
+                for form in forms:
+                    self._irregular.setdefault(form, []).append(Reading(part, base, _slot(part, form)))
+        self._look_up = lru_cache(maxsize=_REMEMBERED)(self._find)
+
+    def __call__(self, items: Sequence[tuple[str, int]], /) -> list[tuple[str, ...]]:
+        return [self._look_up(word, senses) for word, senses in items]
+
+    def readings(self, word: str) -> list[Reading]:
+        """Every reading that WordNet knows, base forms first."""
+        found = [Reading(part, word, "") for part in PARTS]
+        found += self._irregular.get(word, [])
+        found += _regular_readings(word)
+        return [one for one in dict.fromkeys(found) if (one.part, one.base) in self._net.senses]
+
+    def inflected(self, part: str, base: str, slot: str, like: str) -> str:
+        """The form of `base`, or "" where there is none in one word; of two past forms that like `like`."""
+        if not slot:
+            return base
+        irregular = [
+            form for form in self._net.irregular.get(part, {}).get(base, []) if _slot(part, form) == slot
+        ]
+        if irregular:
+            alike = [form for form in irregular if form.endswith("n") == like.endswith("n")]
+            return min(alike or irregular)
+        if part == "noun" and base.endswith("s") and (part, base[:-1]) in self._net.senses:
+            return base  # a plural by itself
+        if part == "verb" and slot == "ed" and (base in _UNCHANGED or base.endswith(("set", "cast"))):
+            return base
+        if part in ("adj", "adv") and not _compares(base):
+            return ""
+        return _regular(base, slot)
+
+    def _find(self, word: str, senses: int) -> tuple[str, ...]:
+        readings = self.readings(word)
+        keys = [self._net.senses[one.part, one.base][: senses or None] for one in readings]
+        found: dict[str, None] = {}
+        for rank in range(max(map(len, keys), default=0)):
+            for reading, own in zip(readings, keys, strict=True):
+                if rank < len(own):
+                    for other in self._net.synsets[own[rank]].words:
+                        if other and other != reading.base:
+                            found[self.inflected(reading.part, other, reading.slot, word)] = None
+        return tuple(one for one in found if one not in ("", word))
+
+
+def open_synonyms(variant: str = "") -> SynonymOracle:
+    """`wordnet:wordnet` reads the resource of that name."""
+    return SynonymOracle(_read(variant or DEFAULT))
+
+
+@lru_cache(maxsize=1)
+def _read(name: str) -> WordNet:
+    return read_wordnet(store.path(name))
+
+
+def _slot(part: str, form: str) -> str:
+    """Which form an irregular one is."""
+    if part == "noun":
+        return "s"
+    if part == "verb":
+        return "ing" if form.endswith("ing") else "s" if form.endswith("s") and form != "was" else "ed"
+    return "est" if form.endswith("st") else "er"
+
+
+def _regular_readings(word: str) -> Iterator[Reading]:
+    for part, endings in _ENDINGS.items():
+        for ending, instead, slot in endings:
+            if not word.endswith(ending) or len(word) < len(ending) + 2:
+                continue
+            stem = word.removesuffix(ending)
+            yield Reading(part, stem + instead, slot)
+            if slot not in ("", "s") and not instead and stem[-1] == stem[-2]:
+                yield Reading(part, stem[:-1], slot)  # stopped, bigger
+
+
+def _regular(base: str, slot: str) -> str:
+    soft = base[-1:] == "y" and base[-2:-1] not in _VOWELS
+    if slot == "s":
+        if soft:
+            return base[:-1] + "ies"
+        return base + ("es" if base.endswith(("s", "x", "z", "ch", "sh")) else "s")
+    if slot == "ing":
+        if base.endswith("ie"):
+            return base[:-2] + "ying"
+        silent = base.endswith("e") and not base.endswith(("ee", "oe", "ye"))
+        return (base[:-1] if silent else _doubled(base)) + "ing"
+    if soft:
+        return base[:-1] + "i" + slot
+    return base + slot[1:] if base.endswith("e") else _doubled(base) + slot
+
+
+def _compares(base: str) -> bool:
+    """Short adjectives take -er and -est: cold, happy; longer ones take "more"."""
+    syllables = len(re.findall(r"[aeiouy]+", base.removesuffix("e")))
+    return syllables == 1 or (syllables == 2 and base.endswith("y") and base.isalpha())
+
+
+def _doubled(base: str) -> str:
+    """The last letter twice where a stressed short syllable ends in it: stop, stopped; but open, opened."""
+    if base.endswith(_STRESSED):
+        return base + base[-1]
+    short = re.fullmatch(r"[^aeiou]*(?:qu)?[aeiou][^aeiouwxy]", base)
+    return base + base[-1] if short and len(base) > 2 else base

@@ -1,0 +1,215 @@
+"""A small world for evaluations: sentences, synonyms, an attack, and models whose robustness is known.
+
+The fake lexicon knows `superb`; the attack may write `superbish` or `superby` for it, which mean the same. A
+model that knows these synonyms is robust; one that does not can be fooled; an impostor only looks robust.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unfooled.attacks.candidates import Candidates, Neighbours
+from unfooled.attacks.goals import Untargeted
+from unfooled.attacks.importance import Deletion, Importance
+from unfooled.attacks.search import GreedySwap
+from unfooled.core.attempt import Attempt, Scored, Search
+from unfooled.core.program import Program
+from unfooled.core.recipe import Recipe
+from unfooled.data.dataset import Dataset
+from unfooled.victims.alignment import Readable, mark
+from unfooled.victims.base import Probabilities, TextValue, digest, join_fields
+from unfooled.victims.fake import WEIGHTS, FakeVictim
+from unfooled.victims.huggingface import HuggingFaceVictim
+from unfooled.victims.whitebox import Of, WordVectors
+
+LABELS = ("negative", "positive")
+PLAIN = ["film", "story", "cast", "scene", "director", "music", "plot", "hour"]
+SYNONYM = re.compile(r"(ish|y)\b")
+
+
+def rows(n: int, seed: int = 0) -> list[tuple[str, str]]:
+    """Two to four words of one polarity among plain ones, none of which ends like a synonym."""
+    rng = random.Random(seed)
+    found = []
+    for _ in range(n):
+        label = rng.choice(LABELS)
+        words = rng.sample(sentiment(label), rng.randint(2, 4))
+        plain = rng.sample(PLAIN, len(words))
+        found.append((" ".join(part for pair in zip(words, plain, strict=True) for part in pair), label))
+    return found
+
+
+def sentiment(label: str) -> list[str]:
+    sign = 1 if label == "positive" else -1
+    return [word for word, weight in WEIGHTS.items() if weight * sign > 0 and not SYNONYM.search(word)]
+
+
+def data(n: int, seed: int = 0) -> Dataset:
+    return Dataset.from_pairs(rows(n, seed), labels=LABELS)
+
+
+def neighbours(folder: Path) -> Neighbours:
+    table = folder / "synonyms.json"
+    words = [*WEIGHTS, *PLAIN]
+    table.write_text(json.dumps({word: [f"{word}ish", f"{word}y"] for word in words}), encoding="utf-8")
+    return Neighbours(table=str(table))
+
+
+def recipe(folder: Path, search: Search | None = None) -> Recipe:
+    """A greedy search over the synonyms, without constraints, unless another search is given."""
+    greedy = GreedySwap(importance=Deletion(), candidates=neighbours(folder), constraints=())
+    return Recipe(
+        name="toy",
+        version="1",
+        summary="swaps a word for a synonym",
+        paper="none",
+        goal=Untargeted(),
+        search=search or greedy,
+    )
+
+
+class Knowing(FakeVictim):
+    """Maps synonyms to one word before it looks them up: truly robust against this attack.
+
+    `ignorance` words of each polarity it does not know; there it can be fooled.
+    """
+
+    name = "knowing"
+
+    def __init__(self, ignorance: int = 0) -> None:
+        super().__init__()
+        self.unknown = {word for label in LABELS for word in sentiment(label)[:ignorance]}
+
+    def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
+        return super().predict([self._read(join_fields(text)) for text in texts])
+
+    def _read(self, text: str) -> str:
+        return " ".join(
+            root if (root := SYNONYM.sub("", word)) not in self.unknown else word for word in text.split()
+        )
+
+    def fingerprint(self) -> str:
+        return digest("knowing", sorted(self.unknown))
+
+
+class Seeing(FakeVictim):
+    """The lexicon with gradients: a word's is as long as its weight, and the loss's fades with certainty."""
+
+    name = "seeing"
+    capabilities = frozenset({"probabilities", "gradients"})
+
+    def pieces(self, texts: Sequence[Readable], /) -> list[Any]:
+        return [np.ones(len(mark(text).words), dtype=np.int64) for text in texts]
+
+    def gradients(
+        self, texts: Sequence[Readable], labels: Sequence[int | None] | None = None, *, of: Of = "loss"
+    ) -> list[WordVectors]:
+        found = []
+        for text in texts:
+            marked = mark(text)
+            scale = 1.0 - self.predict([marked.value]).max() if of == "loss" else 1.0
+            weights = [[WEIGHTS.get(word, 0.0) * scale, 0.0] for word in marked.words]
+            vectors = np.array(weights, dtype=np.float32).reshape(-1, 2)
+            found.append(WordVectors(marked.words, np.ones(len(weights), dtype=np.int64), vectors))
+        return found
+
+    def jacobian(self, texts: Sequence[Readable], /) -> list[Any]:
+        return [np.stack([-one.vectors, one.vectors]) for one in self.gradients(texts, of="logit")]
+
+    def attention(self, texts: Any, **options: Any) -> Any:
+        raise NotImplementedError
+
+    attention_maps = embeddings = sentence_vectors = attention
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstWords:
+    """Swaps the most important words only: what it reaches depends on their order."""
+
+    importance: Importance
+    candidates: Candidates
+    most: int = 1
+
+    def run(self, a: Attempt, start: Scored) -> Program[Scored]:
+        now = start
+        order = yield from self.importance.rank(a, start, range(len(start.text.words)))
+        for index in order[: self.most]:
+            options = yield from self.candidates.propose(a, now.text, index)
+            scored = yield from a.score([now.text.replace(index, option) for option in options])
+            now = max([now, *scored], key=lambda one: one.score)
+        return now
+
+
+@dataclass(frozen=True)
+class Unordered:
+    """A search without an order of words."""
+
+    def run(self, a: Attempt, start: Scored) -> Program[Scored]:
+        return start
+        yield
+
+
+def network(*, augmented: bool, seed: int = 0, steps: int = 20) -> HuggingFaceVictim:
+    """A small convolutional network, trained in a second; `augmented`: with random synonyms, too."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    from unfooled.victims.models.configuration import WordModelConfig
+    from unfooled.victims.models.modeling import register
+
+    transformers: Any = import_module("transformers")
+    register()
+    words = sorted({*PLAIN, *WEIGHTS, *(word + end for word in WEIGHTS for end in ("ish", "y"))})
+    vocabulary = {word: index for index, word in enumerate(["[PAD]", "[UNK]", *words])}
+    backend = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        model_max_length=16,
+        model_input_names=["input_ids", "attention_mask"],
+    )
+    torch.manual_seed(seed)
+    config = WordModelConfig(
+        kind="word-cnn",
+        embedding_size=16,
+        filters=16,
+        widths=(1, 2),
+        vocab_size=len(vocabulary),
+        num_labels=2,
+        id2label=dict(enumerate(LABELS)),
+        label2id={label: index for index, label in enumerate(LABELS)},
+        pad_token_id=0,
+    )
+    model = transformers.AutoModelForSequenceClassification.from_config(config)
+    rng = random.Random(seed)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.02, weight_decay=0.01)
+    model.train()
+    for step in range(steps):
+        batch = rows(64, seed=1000 + step)
+        texts = [text for text, _ in batch]
+        if augmented:
+            texts = [
+                " ".join(
+                    word + rng.choice(["", "ish", "y"]) if word in WEIGHTS else word for word in text.split()
+                )
+                for text in texts
+            ]
+        inputs = tokenizer(texts, padding=True, return_tensors="pt")
+        truth = torch.tensor([LABELS.index(label) for _, label in batch])
+        loss = torch.nn.functional.cross_entropy(model(**inputs).logits, truth)
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+    name = "augmented" if augmented else "plain"
+    return HuggingFaceVictim(model.eval(), tokenizer, name=name)

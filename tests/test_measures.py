@@ -1,0 +1,85 @@
+"""What found texts are like, measured after the attack."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from test_html_report import made, stored
+from unfooled.errors import UnknownNameError
+from unfooled.evaluation.measures import measure_run, parse_measure
+from unfooled.evaluation.store import RunFile
+from unfooled.registry import registry
+from unfooled.report.html import write_html
+
+
+class Angles:
+    """A text with `awful` in it points 60 degrees away from any other."""
+
+    batch_size = 3
+    asked: list[str] = []  # noqa: RUF012
+
+    def __call__(self, items: list[str]) -> list[np.ndarray]:
+        self.asked.extend(items)
+        assert len(items) <= self.batch_size
+        angle = [np.pi / 3 if "awful" in item else 0.0 for item in items]
+        return [np.array([np.cos(one), np.sin(one)]) for one in angle]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    results = [
+        made(0, "success", "great film"),
+        made(1, "failure", "fine film"),
+        made(2, "success", "great plot"),
+    ]
+    return stored(tmp_path / "r", [*results, made(3, "error", "lost")])
+
+
+@pytest.fixture
+def angles(monkeypatch: pytest.MonkeyPatch) -> type[Angles]:
+    Angles.asked.clear()
+    load = registry.load
+    monkeypatch.setattr(
+        registry,
+        "load",
+        lambda kind, name: (lambda variant: Angles()) if name == "encode" else load(kind, name),
+    )
+    return Angles
+
+
+def test_similarity_of_what_fell_is_stored_once(run: Path, angles: type[Angles]) -> None:
+    seen: list[tuple[int, int]] = []
+    assert measure_run(run, ["similarity:toy"], progress=lambda *now: seen.append(now)) == ["similarity:toy"]
+    with closing(RunFile.read(run)) as file:
+        assert file.measures() == ["similarity:toy"]
+        assert file.measured("similarity:toy") == {0: 0.5, 2: 0.5}
+        assert file.measured("grammar:toy") == {}
+    assert seen == [(2, 2)]
+    asked = len(angles.asked)
+    measure_run(run, ["similarity:toy"])
+    assert len(angles.asked) == asked
+
+
+def test_edit_distance_needs_no_model(run: Path) -> None:
+    measure_run(run, ["edit-distance"])
+    with closing(RunFile.read(run)) as file:
+        # great → awful: all five letters differ, of ten characters.
+        assert file.measured("edit-distance") == {0: 0.5, 2: 0.5}
+
+
+def test_a_report_draws_what_was_measured(run: Path, angles: type[Angles], tmp_path: Path) -> None:
+    measure_run(run, ["similarity:toy", "edit-distance"])
+    page = write_html([run], tmp_path / "p.html").read_text()
+    assert "Accuracy when only good texts count: similarity:toy" in page
+    assert "Accuracy when only good texts count: edit-distance" in page
+
+
+def test_names() -> None:
+    assert parse_measure("similarity")[1] == "similarity:minilm"
+    assert parse_measure("grammar")[1] == "grammar:harper"
+    with pytest.raises(UnknownNameError, match="did you mean similarity"):
+        parse_measure("similarty")

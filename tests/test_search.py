@@ -1,0 +1,168 @@
+"""Random search: repeatable draws, a stop that loses nothing, the best kept as a model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reviews import sentences, write_csv
+from unfooled.data.dataset import Dataset
+from unfooled.defenses import search as searching
+from unfooled.defenses.five import FiveVictim
+from unfooled.defenses.search import search
+from unfooled.errors import DataError, UnknownNameError, UserError
+from unfooled.training.preparation import Rows
+from unfooled.training.watching import TrainObserver
+from unfooled.victims.loading import load_victim
+
+pytest.importorskip("torch")
+pytest.importorskip("accelerate")
+pytest.importorskip("optuna")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> str:
+    from unfooled.training.trainer import train
+
+    out = tmp_path_factory.mktemp("base") / "lstm"
+    options = {"epochs": 1, "vectors": "none", "hidden": 8, "batch": 16}
+    train("lstm", Dataset.from_pairs(sentences(60), name="tiny"), out, options=options)
+    return str(out)
+
+
+def rows(n: int, seed: int = 1) -> Rows:
+    found = sentences(n, seed=seed)
+    labels = np.array([int(label == "positive") for _, label in found], dtype=np.int64)
+    return Rows([text for text, _ in found], labels)
+
+
+SMALL: dict[str, Any] = {"clean": rows(12), "premade": rows(8, seed=2)}
+
+
+class Stop(TrainObserver):
+    def __init__(self, after: int) -> None:
+        self.after = after
+
+    def trial(self, number: int, total: int, options: Any) -> None:
+        if number > self.after:
+            raise KeyboardInterrupt
+
+
+def test_a_search_keeps_the_best_as_a_model(base: str, tmp_path: Path) -> None:
+    found = search("five", base, tmp_path / "s", trials=4, fixed={"words": "2"}, **SMALL)
+    assert [one.number for one in found.trials] == [0, 1, 2, 3]
+    assert found.best.value == max(one.value for one in found.trials)
+    for one in found.trials:
+        assert one.value == pytest.approx(0.5 * one.clean + 0.5 * one.premade)
+        assert one.settings["words"] == "2"
+        assert 0.02 <= one.settings["sigma"] <= 10
+        assert 2 <= one.settings["copies"] <= 15
+    assert len({one.settings["sigma"] for one in found.trials}) == 4
+    victim = load_victim(str(found.path))
+    assert isinstance(victim, FiveVictim)
+    assert victim.settings.copies == found.best.settings["copies"]
+    decided = victim.predict(SMALL["clean"].texts).argmax(axis=1)
+    assert float(np.mean(decided == SMALL["clean"].labels)) == pytest.approx(found.best.clean)
+    record = json.loads((tmp_path / "s" / "search.json").read_text())
+    assert record["best"]["settings"] == dict(found.best.settings)
+    assert record["base"].keys() == {"clean", "premade"}
+    for name in ("history.png", "importance.png"):
+        assert (tmp_path / "s" / name).read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_stopped_search_goes_on_as_if_it_had_not_been(base: str, tmp_path: Path) -> None:
+    whole = search("five", base, tmp_path / "whole", trials=3, **SMALL)
+    with pytest.raises(KeyboardInterrupt):
+        search("five", base, tmp_path / "cut", trials=3, observer=Stop(1), **SMALL)
+    with pytest.raises(UserError, match="already holds a search"):
+        search("five", base, tmp_path / "cut", trials=3, **SMALL)
+    on = search("five", base, tmp_path / "cut", trials=3, resume=True, **SMALL)
+    assert [dict(one.settings) for one in on.trials] == [dict(one.settings) for one in whole.trials]
+    assert [one.value for one in on.trials] == [one.value for one in whole.trials]
+    more = search("five", base, tmp_path / "cut", trials=4, resume=True, **SMALL)
+    assert len(more.trials) == 4
+    with pytest.raises(UserError, match="other settings: balance"):
+        search("five", base, tmp_path / "cut", trials=4, resume=True, balance=0.9, **SMALL)
+    again = search("five", base, tmp_path / "cut", trials=1, restart=True, **SMALL)
+    assert len(again.trials) == 1
+
+
+def test_time_is_up(base: str, tmp_path: Path) -> None:
+    found = search("five", base, tmp_path / "s", trials=50, minutes=0, **SMALL)
+    assert len(found.trials) == 1
+
+
+def test_settings_that_do_not_fit_cost_one_trial(
+    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from unfooled.defenses.saving import wrap
+
+    calls: list[Any] = []
+
+    def sometimes(method: str, model: Any, settings: Any) -> Any:
+        calls.append(settings)
+        if len(calls) == 1:
+            raise UserError("these do not fit")
+        return wrap(method, model, settings)
+
+    monkeypatch.setattr(searching, "wrap", sometimes)
+    found = search("five", base, tmp_path / "s", trials=2, **SMALL)
+    assert [one.number for one in found.trials] == [1]
+
+
+def test_fact_is_searched_by_training(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from reviews import BAD, GOOD
+    from toys import encoder, neighbours, tags
+    from unfooled.defenses import switching
+    from unfooled.registry import registry
+
+    near = {word: [other for other in group if other != word] for group in (GOOD, BAD) for word in group}
+    made: dict[str, Any] = {"neighbours": neighbours(near), "tag": tags({}), "encode": encoder()}
+    load = registry.load
+    monkeypatch.setattr(
+        registry, "load", lambda kind, name: (lambda _: made[name]) if kind == "oracle" else load(kind, name)
+    )
+    monkeypatch.setattr(switching, "require_resources", lambda names, who: None)
+    data = Dataset.from_pairs(sentences(40), name="tiny")
+    found = search(
+        "fact", base, tmp_path / "s", trials=2, data=data, fixed={"epochs": 1, "alternatives": 1}, **SMALL
+    )
+    assert len(found.trials) == 2
+    assert load_victim(str(found.path)).predict(["great"]).shape == (1, 2)
+    assert not list((tmp_path / "s" / "trials").iterdir())
+
+
+def test_mistakes_are_named(base: str, tmp_path: Path) -> None:
+    out = tmp_path / "s"
+    with pytest.raises(UserError, match="no ranges"):
+        search("retune", base, out, **SMALL)
+    with pytest.raises(UnknownNameError, match="no method called"):
+        search("fivee", base, out, **SMALL)
+    with pytest.raises(DataError, match="no pre-made samples"):
+        search("five", base, out, clean=rows(3), premade=rows(0))
+    with pytest.raises(UserError, match="nothing to train on"):
+        search("fact", base, out, **SMALL)
+    with pytest.raises(UserError, match="has no setting"):
+        search("five", base, out, fixed={"sgima": 1}, **SMALL)
+    assert not out.exists()
+
+
+def test_the_command_line(base: str, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from unfooled.cli.app import app
+
+    data = write_csv(tmp_path / "rows.csv", sentences(40, seed=3))
+    command = ["search", "--method", "five", "--model", base, "--data", str(data), "--limit", "20"]
+    command += ["--attack", "deepwordbug", "--out", str(tmp_path / "s"), "--set", "copies=2"]
+    done = CliRunner().invoke(app, [*command, "--trials", "2"])
+    assert done.exit_code == 0, done.output
+    assert "best of 2 trials" in done.stdout
+    assert (tmp_path / "s" / "premade" / "run.sqlite").is_file()
+    done = CliRunner().invoke(app, [*command, "--trials", "3", "--resume", "--json"])
+    assert done.exit_code == 0, done.output
+    assert len(json.loads(done.stdout)["trials"]) == 3
