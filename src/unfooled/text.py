@@ -45,7 +45,18 @@ class _Step(NamedTuple):
 class Text:
     """Words, gaps and origins of the one field that may be edited, beside the fields that may not."""
 
-    __slots__ = ("_last_step", "_starts", "field", "fields", "gaps", "origin", "root", "string", "words")
+    __slots__ = (
+        "_last_step",
+        "_moved",
+        "_starts",
+        "field",
+        "fields",
+        "gaps",
+        "origin",
+        "root",
+        "string",
+        "words",
+    )
 
     words: tuple[str, ...]
     gaps: tuple[str, ...]  # gaps[i] stands before words[i]; the last one ends the text
@@ -55,6 +66,7 @@ class Text:
     field: int  # which of them may be edited
     root: Text  # the text before any edit
     _starts: list[int] | None
+    _moved: tuple[list[int], int, int] | None  # the starts before a replacement, its place, its growth
     _last_step: _Step | None
 
     def __init__(self, content: str | Mapping[str, str], *, edit: str | None = None) -> None:
@@ -87,6 +99,7 @@ class Text:
         self.origin = tuple(range(len(words)))
         self.root = self
         self._starts = starts
+        self._moved = None
         self._last_step = None
 
     # -- what others see ---------------------------------------------------------------------------
@@ -103,7 +116,11 @@ class Text:
     @property
     def starts(self) -> list[int]:
         """Character offset of each word; computed once, when first needed."""
-        if self._starts is None:
+        if self._starts is None and self._moved is not None:
+            before, index, growth = self._moved
+            self._starts = before[: index + 1] + [start + growth for start in before[index + 1 :]]
+            self._moved = None
+        elif self._starts is None:
             starts = []
             at = 0
             for gap, word in zip(self.gaps, self.words, strict=False):
@@ -148,13 +165,15 @@ class Text:
     def replace(self, index: int, word: str) -> Text:
         start = self.starts[index]
         old = self.words[index]
-        return self._edited(
+        text = self._edited(
             self.words[:index] + (word,) + self.words[index + 1 :],
             self.gaps,
             self.origin,
             self.string[:start] + word + self.string[start + len(old) :],
             _Step(self._last_step, "replace", index),
         )
+        text._moved = (self.starts, index, len(word) - len(old))
+        return text
 
     def delete(self, index: int) -> Text:
         """Without the word and without one of the spaces around it."""
@@ -221,6 +240,7 @@ class Text:
         text.field = self.field
         text.root = self.root
         text._starts = None
+        text._moved = None
         text._last_step = step
         return text
 

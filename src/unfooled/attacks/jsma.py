@@ -97,9 +97,9 @@ class Jsma:
                 if now.success:
                     return now
             index = free.pop(answer.steepest)
-            word = yield from self._allowed(a, now, index, answer.words)
-            if word is not None:
-                now = now._replace(text=now.text.replace(index, word), success=False)
+            option = yield from self._allowed(a, now, index, answer.words)
+            if option is not None:
+                now = now._replace(text=option.text, success=False)
                 changed += 1
         if changed:
             (now,) = yield from a.score([now.text])
@@ -110,13 +110,13 @@ class Jsma:
             return [positions[i] for i in a.rng.permutation(len(positions))]
         return list(positions) if self.order == "gradient" else list(reversed(positions))
 
-    def _allowed(self, a: Attempt, now: Scored, index: int, words: Sequence[str]) -> Program[str | None]:
+    def _allowed(self, a: Attempt, now: Scored, index: int, words: Sequence[str]) -> Program[Option | None]:
         """The first word that is another one and passes every constraint."""
         others = [word for word in words if word != now.text.words[index]][: self.candidates]
         options = [Option(now.text.replace(index, word), index) for word in others]
         for constraint in self.constraints:
             options = yield from constraint.allow(a, now, options)
-        return options[0].word if options else None
+        return options[0] if options else None
 
 
 def marked(text: Text, positions: Sequence[int]) -> Marked:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -42,7 +43,8 @@ def mark(text: Readable) -> Marked:
         return text
     if not isinstance(text, Text):
         text = Text(text if isinstance(text, str) else {str(i): part for i, part in enumerate(text)})
-    spans = tuple((start, start + len(word)) for start, word in zip(text.starts, text.words, strict=True))
+    starts = text.starts
+    spans = tuple(zip(starts, map(add, starts, map(len, text.words)), strict=True))
     return Marked(text.value, text.field, spans)
 
 

@@ -148,6 +148,8 @@ class StretchReader:
 
     @classmethod
     def of(cls, tokenizer: Any, max_length: int) -> StretchReader | None:
+        if not hasattr(tokenizer, "backend_tokenizer"):
+            return None
         reader = cls(tokenizer, max_length)
         odd = "Don't \t stop— it's\nthe 1990's; “so-called” ’tis naïve İstanbul 👍🏽 x_y (a).b 'S"
         samples = [SPECIMEN, odd, "", " . ", " ".join(list(tokenizer.get_vocab())[:500]), odd * 50]
@@ -204,15 +206,18 @@ class StretchReader:
         new = sorted({part for part in parts if part not in known})
         if not new:
             return
-        read = self._tokenizer(
-            new, return_offsets_mapping=True, return_attention_mask=False, truncation=False, verbose=False
-        )
+        # Straight to the compiled tokenizer: wrapping thousands of short answers takes longer than reading.
+        backend = self._tokenizer.backend_tokenizer
+        backend.no_truncation()
+        backend.no_padding()
+        backend.encode_special_tokens = self._tokenizer.split_special_tokens
+        read = backend.encode_batch(new)
         self._numbers.update(zip(new, count(len(known)), strict=False))
-        sizes = [len(ids) for ids in read["input_ids"]]
+        sizes = [len(one.ids) for one in read]
         rows = [
             (number, start, end)
-            for ids, spans in zip(read["input_ids"], read["offset_mapping"], strict=True)
-            for number, (start, end) in zip(ids, spans, strict=True)
+            for one in read
+            for number, (start, end) in zip(one.ids, one.offsets, strict=True)
         ]
         self._sizes = np.concatenate([self._sizes, np.array(sizes, dtype=np.int64)])
         self._table = np.concatenate([self._table, np.array(rows, dtype=np.int64).reshape(-1, 3)])
