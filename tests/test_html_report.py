@@ -21,7 +21,7 @@ from unfooled.evaluation.store import RunFile
 from unfooled.report.charts import Line, bar_chart, line_chart, matrix
 from unfooled.report.folder import write_report
 from unfooled.report.html import write_html
-from unfooled.report.reading import half_width, judge, mcnemar, needed_for
+from unfooled.report.reading import half_width, judge, needed_for
 from unfooled.text import Text
 
 if TYPE_CHECKING:
@@ -306,12 +306,6 @@ def test_the_interval_chooses_the_words(tmp_path: Path, successes: int, failures
 def test_sample_size_hints() -> None:
     assert half_width(601) == pytest.approx(0.04, abs=1e-4)
     assert needed_for(0.04) == 601
-
-
-def test_mcnemar_by_hand() -> None:
-    assert mcnemar(0, 0) == 1.0
-    assert mcnemar(1, 5) == pytest.approx(2 * (1 + 6) / 64)
-    assert mcnemar(5, 5) == 1.0
 
 
 def test_charts_escape_and_describe() -> None:

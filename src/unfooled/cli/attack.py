@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import typer
 from rich.console import Console
@@ -15,6 +13,7 @@ from unfooled.attacks.goals import only_class
 from unfooled.cli.app import Exit
 from unfooled.cli.live import LiveObserver
 from unfooled.cli.render import show_run
+from unfooled.cli.values import listed, literal, pairs
 from unfooled.core.recipe import (
     Recipe,
     load_part,
@@ -24,7 +23,6 @@ from unfooled.core.recipe import (
     with_setting,
 )
 from unfooled.data.loading import load_data
-from unfooled.errors import UserError
 from unfooled.evaluation.run import attack
 from unfooled.evaluation.session import Settings
 from unfooled.victims.loading import load_victim
@@ -143,28 +141,6 @@ def chosen_recipe(options: AttackOptions) -> Recipe:
     for name, value in pairs(options.settings, "--set").items():
         recipe = with_setting(recipe, name, value)
     return recipe
-
-
-def listed(value: str | None) -> list[str] | None:
-    return [one.strip() for one in value.split(",")] if value else None
-
-
-def pairs(given: Any, option: str) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for one in given:
-        name, equals, value = one.partition("=")
-        if not equals:
-            raise UserError(f"{option} {one!r} has no '='", f"write {option} name=value")
-        pairs[name.strip()] = value.strip()
-    return pairs
-
-
-def literal(value: str) -> Any:
-    """Numbers, booleans and JSON as such; anything else is a string."""
-    try:
-        return json.loads(value)
-    except json.JSONDecodeError:
-        return value
 
 
 def _slug(*names: str) -> str:

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from unfooled.attacks.constraints import Scale
 from unfooled.cli.app import Exit
-from unfooled.cli.attack import listed
+from unfooled.cli.values import listed
 from unfooled.data.loading import load_data
 from unfooled.errors import MissingExtraError, UserError
 from unfooled.evaluation.calibration import (

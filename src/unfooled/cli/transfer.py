@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from unfooled.cli.app import Exit
-from unfooled.cli.attack import listed, literal, pairs
+from unfooled.cli.values import listed, literal, pairs
 from unfooled.evaluation.metrics import Rate
 from unfooled.evaluation.transfer import Transfer, TransferObserver, transfer
 from unfooled.report.words import visible

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from typing import Any
 
 from unfooled.errors import UserError
 
@@ -27,3 +29,11 @@ def pairs(given: Iterable[str], option: str) -> dict[str, str]:
             raise UserError(f"{option} {one!r} has no '='", f"write {option} name=value")
         found[name.strip()] = value.strip()
     return found
+
+
+def literal(value: str) -> Any:
+    """Numbers, booleans and JSON as such; anything else is a string."""
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError:
+        return value

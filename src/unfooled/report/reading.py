@@ -20,6 +20,7 @@ from unfooled.evaluation.ledger import (
 )
 from unfooled.evaluation.measures import parse_measure
 from unfooled.evaluation.metrics import Summary
+from unfooled.evaluation.statistics import mcnemar
 from unfooled.report.charts import Line, bar_chart, line_chart, matrix
 
 SHARES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)
@@ -322,17 +323,3 @@ def _paired(one: Ledger, two: Ledger) -> tuple[int, int, int] | None:
     stands_one = (one.right_before & ~one.fallen)[at_one][both]
     stands_two = (two.right_before & ~two.fallen)[at_two][both]
     return int(both.sum()), int((stands_one & ~stands_two).sum()), int((stands_two & ~stands_one).sum())
-
-
-def mcnemar(only_one: int, only_two: int) -> float:
-    """Exact two-sided p-value: how often a fair coin falls at least so unevenly."""
-    n, k = only_one + only_two, min(only_one, only_two)
-    if n == 0:
-        return 1.0
-    tail = sum(math.comb(n, i) for i in range(k + 1)) / 2**n if n <= 1000 else _normal_tail(n, k)
-    return min(1.0, 2 * tail)
-
-
-def _normal_tail(n: int, k: int) -> float:
-    z = (k + 0.5 - n / 2) / math.sqrt(n / 4)
-    return 0.5 * math.erfc(-z / math.sqrt(2))
