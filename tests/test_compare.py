@@ -14,7 +14,8 @@ import pytest
 from reviews import sentences, write_csv
 from unfooled.data.dataset import Dataset
 from unfooled.errors import DataError
-from unfooled.evaluation.compare import compare, f1_interval, measure
+from unfooled.evaluation.compare import compare, measure
+from unfooled.evaluation.statistics import f1_interval
 from unfooled.training.metrics import macro_f1
 from unfooled.training.preparation import read_rows
 from unfooled.victims.fake import load as load_fake

@@ -38,10 +38,15 @@ HOSTILE = [
 ]
 
 
-def stored(folder: Path, results: list[Result], labels: tuple[str, ...] = ("negative", "positive")) -> Path:
+def stored(
+    folder: Path,
+    results: list[Result],
+    labels: tuple[str, ...] = ("negative", "positive"),
+    attack: str = "made@1",
+) -> Path:
     header = {
         "identity": {"recipe": {"name": "made"}, "data": "d", "victim": "v", "labels": list(labels)},
-        "environment": {"attack": "made@1", "victim": "toy", "data": "rows", "preflight": ["fine"]},
+        "environment": {"attack": attack, "victim": "toy", "data": "rows", "preflight": ["fine"]},
     }
     with RunFile.open(folder, header) as file:
         for result in results:
@@ -258,10 +263,8 @@ def test_runs_side_by_side(browser: Browser, tmp_path: Path) -> None:
     page, trouble = opened(browser, write_html([base, harder], tmp_path / "p.html"))
     assert trouble == []
     summary = page.inner_text("#summary")
-    assert (
-        "0 survive only in base, 12 only in harder; the two differ (exact McNemar test, p = 0.000488)"
-        in summary
-    )
+    assert "accuracy under attack +60.0 points" in summary
+    assert "the two differ (exact McNemar test, p = 0.000488)" in summary
     page.select_option("#f-run", label="harder")
     assert page.inner_text("#count") == "8 of 40 examples"
     page.close()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from test_html_report import made, stored
 from unfooled.errors import UnknownNameError
+from unfooled.evaluation.export import export
 from unfooled.evaluation.measures import measure_run, parse_measure
 from unfooled.evaluation.store import RunFile
 from unfooled.registry import registry
@@ -76,6 +79,39 @@ def test_a_report_draws_what_was_measured(run: Path, angles: type[Angles], tmp_p
     page = write_html([run], tmp_path / "p.html").read_text()
     assert "Accuracy when only good texts count: similarity:toy" in page
     assert "Accuracy when only good texts count: edit-distance" in page
+
+
+def test_parts_of_speech_are_counted_drawn_and_exported(
+    run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Tags:
+        """`great` is an adjective, `awful` a noun."""
+
+        batch_size = 2
+
+        def __call__(self, items: list[tuple[tuple[str, ...], int, tuple[str, ...]]]) -> list[list[str]]:
+            tags = {"great": "ADJ", "awful": "NOUN"}
+            return [[tags[words[at]], *(tags[one] for one in put)] for words, at, put in items]
+
+    load = registry.load
+    monkeypatch.setattr(
+        registry, "load", lambda kind, name: (lambda variant: Tags()) if name == "tag" else load(kind, name)
+    )
+    measure_run(run, ["changed-pos:toy", "same-pos:toy"])
+    measure_run(run, ["changed-pos:toy"])
+    with closing(RunFile.read(run)) as file:
+        assert file.measures() == ["changed-pos:toy", "changed-pos:toy/ADJ", "same-pos:toy"]
+        assert file.measured("changed-pos:toy/ADJ") == {0: 1.0, 2: 1.0}
+        assert file.measured("same-pos:toy") == {0: 0.0, 2: 0.0}
+    page = write_html([run], tmp_path / "p.html").read_text()
+    assert "Parts of speech of the changed words" in page
+    assert "Accuracy when only good texts count: changed-pos" not in page
+    export(run, tmp_path / "x.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
+    assert [row["changed-pos:toy/ADJ"] for row in rows] == [1.0, None, 1.0, None]
+    export(run, tmp_path / "x.parquet")
+    table = pq.read_table(tmp_path / "x.parquet").to_pydict()
+    assert table["same-pos:toy"] == [0.0, None, 0.0, None]
 
 
 def test_names() -> None:

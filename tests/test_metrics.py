@@ -71,6 +71,10 @@ def test_a_run_with_known_answers(tmp_path: Path) -> None:
     assert summary.accuracy_before.value == pytest.approx(4 / 6)
     assert summary.accuracy_under_attack.value == pytest.approx(1 / 6)
     assert summary.accuracy_before.n == summary.accuracy_under_attack.n == 6
+    # Class 0 is always true. Before, 4 of 6 are called 0: F1 2·4/(6+4), and 0 for class 1; after, 1 of 6.
+    assert summary.f1_before.value == pytest.approx((0.8 + 0.0) / 2)
+    assert summary.f1_under_attack.value == pytest.approx((2 / 7 + 0.0) / 2)
+    assert summary.f1_before.low <= 0.4 <= summary.f1_before.high
     assert (summary.success_rate.value, summary.success_rate.n) == (0.75, 4)
     # Wilson by hand for 3 of 4: (0.75 + 0.480182) / 1.960365 ± …
     assert (summary.success_rate.low, summary.success_rate.high) == pytest.approx(
@@ -81,6 +85,7 @@ def test_a_run_with_known_answers(tmp_path: Path) -> None:
     assert summary.perturbed_share.low >= 0.1
     assert summary.perturbed_share.high <= 0.3
     assert (summary.queries.value, summary.queries.median, summary.queries.n) == (47.5, 40.0, 4)
+    assert summary.query_percentiles[90] == pytest.approx(60 + 0.7 * 40)
     assert summary.similarity.value == pytest.approx(0.8)
     assert summary.similarity.n == 2
     assert [(s.before, s.after, s.count) for s in summary.substitutions] == [
@@ -96,7 +101,8 @@ def test_a_run_with_known_answers(tmp_path: Path) -> None:
     ]
     told = json.loads(json.dumps(summary.to_dict(), allow_nan=False))
     assert told["success_rate"]["n"] == 4
-    assert told["queries"]["median"] == 40.0
+    assert told["queries"]["median"] == told["queries"]["p50"] == 40.0
+    assert told["macro_f1_before"]["n"] == 6
     assert told["errors"] == 5
 
 

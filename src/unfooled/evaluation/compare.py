@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from unfooled.data.dataset import Dataset
 from unfooled.errors import DataError, MissingExtraError
-from unfooled.evaluation.statistics import wilson
+from unfooled.evaluation.statistics import f1_interval, wilson
 from unfooled.training.metrics import accuracy, confusion, macro_f1
 from unfooled.training.preparation import Rows, read_rows
 from unfooled.victims.base import TextValue, Victim
 
-RESAMPLES = 2000
 _WARM = 500  # texts that are predicted before the clock starts
 _PANELS = {
     "accuracy": "accuracy, %",
@@ -121,15 +120,6 @@ def measure(
         of_bare_loop=beside_bare_loop(victim, texts).ratio if bare and hasattr(victim, "model") else None,
         training_seconds=float(record["seconds"]) if "seconds" in record else None,
     )
-
-
-def f1_interval(table: NDArray[np.int64], seed: int = 0, confidence: float = 0.95) -> tuple[float, float]:
-    """Percentile bootstrap over the rows: drawing rows again is drawing cells of the confusion table."""
-    total = int(table.sum())
-    drawn = np.random.default_rng(seed).multinomial(total, table.ravel() / total, size=RESAMPLES)
-    tail = 50 * (1 - confidence)
-    low, high = np.percentile(macro_f1(drawn.reshape(-1, *table.shape)), [tail, 100 - tail])
-    return float(low), float(high)
 
 
 def parameters(victim: Victim) -> int | None:

@@ -19,7 +19,6 @@ from unfooled.core.result import Result
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
 from unfooled.errors import DataError, UserError
-from unfooled.evaluation.compare import f1_interval
 from unfooled.evaluation.export import export
 from unfooled.evaluation.illusions.bench import Bench, Subject, Watcher, read_results
 from unfooled.evaluation.illusions.checks import CHECKS, run_checks
@@ -31,6 +30,7 @@ from unfooled.evaluation.naming import load_models, roles
 from unfooled.evaluation.remarks import write_remark
 from unfooled.evaluation.replay import Sample
 from unfooled.evaluation.session import Settings
+from unfooled.evaluation.statistics import f1_interval
 from unfooled.registry import unknown_name
 from unfooled.training.metrics import confusion, macro_f1
 from unfooled.victims.base import Victim
@@ -297,7 +297,7 @@ def _report(
     judged = [one for one in scored if one.outcome != "error"]
     truth, said = [one.label for one in judged], [decided(one.probs) for one in judged]
     table = confusion(truth, said, len(subject.victim.labels))
-    low, high = f1_interval(table) if judged else (0.0, 1.0)
+    low, high = f1_interval(table)
     results = [one for one in subject.results() if one.key in subject.standing.active]
     told = [one for one in results if one.outcome != "error"]
     attacked = [one for one in told if one.outcome != "skipped"]

@@ -20,7 +20,8 @@ _BATCH = 1000
 
 Record: TypeAlias = dict[str, Any]
 
-# Name and kind of each column, in order; the fields of a pair come between `label_name` and `text`.
+# Name and kind of each column, in order; the fields of a pair come between `label_name` and `text`, and what
+# `unfooled measure` found comes last, under its own names.
 _KINDS = {
     "key": "int", "outcome": "str", "label": "int", "label_name": "str", "text": "str",
     "perturbed_text": "str",
@@ -63,8 +64,11 @@ def export(run_path: str | Path, out_path: str | Path, *, force: bool = False) -
 def records(run: RunFile) -> Iterator[Record]:
     """One flat record per result, in the order of their keys."""
     names, cleaned = run.labels, _is_cleaned(run)
+    measured = {name: run.measured(name) for name in run.measures()}
     for result in run.results():
-        yield _record(result, names, cleaned)
+        record = _record(result, names, cleaned)
+        record.update({name: values.get(result.key) for name, values in measured.items()})
+        yield record
 
 
 def _record(result: Result, names: Sequence[str], cleaned: bool) -> Record:
@@ -117,7 +121,7 @@ def _columns(run: RunFile) -> dict[str, str]:
     columns = dict(list(_KINDS.items())[:4])
     columns.update(dict.fromkeys(_fields(first) if first else (), "str"))
     columns.update(dict.fromkeys(_uncleaned(first, _is_cleaned(run)) if first else (), "str"))
-    return {**columns, **_KINDS}
+    return {**columns, **_KINDS, **dict.fromkeys(run.measures(), "float")}
 
 
 def _name(label: int, names: Sequence[str]) -> str:

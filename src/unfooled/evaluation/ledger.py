@@ -131,14 +131,6 @@ def confusion(ledger: Ledger, classes: int, *, attacked: bool) -> Counts:
     return table
 
 
-def macro_f1(table: Counts) -> float:
-    """Mean F1 over the classes that occur or are decided for; nan of an empty table."""
-    hits = np.diag(table).astype(np.float64)
-    total = table.sum(axis=0) + table.sum(axis=1)
-    present = total > 0
-    return float((2 * hits[present] / total[present]).mean()) if present.any() else float("nan")
-
-
 def query_limits(ledger: Ledger, most: int = 12) -> list[float]:
     """Round budgets (1, 2, 5, 10, …) up to what the run spent at most."""
     attacked = ledger.has("success") | ledger.has("failure")

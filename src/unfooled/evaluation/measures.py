@@ -9,11 +9,14 @@ before is not measured twice.
     grammar:CHECKER      mistakes after minus mistakes before
     edit-distance        character edits, as a share of the original's length
     same-pos:TAGGER      share of the replaced words that keep their part of speech
+    changed-pos:TAGGER   how many words were replaced or deleted; and how many of each part of speech, kept
+                         as measures of their own, such as changed-pos:TAGGER/NOUN
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -58,6 +61,7 @@ KINDS = {
         Measure(
             "same-pos", "replaced words that keep their part of speech", "high", "tag", "perceptron-tagger"
         ),
+        Measure("changed-pos", "words replaced or deleted", "low", "tag", "perceptron-tagger"),
     )
 }
 
@@ -98,12 +102,9 @@ def measure_run(
                     results = _fallen(file)
                     while batch := list(islice(results, _BATCH)):
                         new = [one for one in batch if one.key not in before[full]]
-                        values = _values(measure, oracle, new)
+                        rows = _rows(measure, full, oracle, new)
                         with database:
-                            database.executemany(
-                                "INSERT OR REPLACE INTO measures VALUES (?, ?, ?)",
-                                [(full, one.key, value) for one, value in zip(new, values, strict=True)],
-                            )
+                            database.executemany("INSERT OR REPLACE INTO measures VALUES (?, ?, ?)", rows)
                         done += len(batch)
                         progress(done, total)
     finally:
@@ -128,6 +129,20 @@ def _require(variant: str) -> None:
 
 def _open(measure: Measure, full: str) -> Any:
     return registry.load("oracle", measure.oracle)(full.partition(":")[2]) if measure.oracle else None
+
+
+def _rows(
+    measure: Measure, full: str, oracle: Any, results: Sequence[Result]
+) -> list[tuple[str, int, float]]:
+    if measure.kind != "changed-pos":
+        values = _values(measure, oracle, results)
+        return [(full, one.key, value) for one, value in zip(results, values, strict=True)]
+    rows = []
+    for one in results:
+        tags = Counter(tag for tag, *_ in _tagged(oracle, one))
+        rows.append((full, one.key, float(tags.total())))
+        rows += [(f"{full}/{tag}", one.key, float(count)) for tag, count in tags.items()]
+    return rows
 
 
 def _values(measure: Measure, oracle: Any, results: Sequence[Result]) -> list[float]:
@@ -160,12 +175,17 @@ def _ask(oracle: Any, items: Sequence[Any]) -> list[Any]:
 
 
 def _kept_pos(oracle: Any, result: Result) -> float:
+    tags = [found for found in _tagged(oracle, result) if len(found) == 2]
+    return round(sum(own == new for own, new in tags) / len(tags), 6) if tags else 1.0
+
+
+def _tagged(oracle: Any, result: Result) -> list[tuple[str, ...]]:
+    """Of each word that is gone its tag, and that of the word in its place where there is one."""
     words = Text(result.original).words
     items = []
     for edit in result.edits:
-        if edit.kind == "replace" and edit.position < len(words):
+        if edit.kind in ("replace", "delete") and edit.position < len(words):
             first = max(0, edit.position - CONTEXT)
             context = words[first : edit.position + CONTEXT + 1]
-            items.append((context, edit.position - first, (edit.after,)))
-    tags = _ask(oracle, items)
-    return round(sum(own == new for own, new in tags) / len(tags), 6) if tags else 1.0
+            items.append((context, edit.position - first, (edit.after,) if edit.kind == "replace" else ()))
+    return [tuple(tags) for tags in _ask(oracle, items)]

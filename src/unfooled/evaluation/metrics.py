@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from unfooled.core.result import OUTCOMES, Outcome, Result
-from unfooled.evaluation.statistics import bootstrap_mean, wilson
+from unfooled.evaluation.statistics import bootstrap_mean, f1_interval, wilson
 from unfooled.evaluation.store import RunFile
+from unfooled.training.metrics import confusion, macro_f1
 
 _TOP = 10
 _NOTES = 3
 _MOST_PAIRS = 100_000  # counted at a time; the rarest are forgotten beyond that
 _MOST_MESSAGES = 1000
+PERCENTILES = (10, 25, 50, 75, 90, 99)
 _ROW = re.compile(r"^(?:line \d+ of the file|row \d+ of the data): ")
 
 
@@ -35,6 +37,12 @@ class Rate:
     @classmethod
     def of(cls, successes: int, n: int) -> Rate:
         return cls(successes / n if n else math.nan, *wilson(successes, n), n)
+
+    @classmethod
+    def f1(cls, true: Sequence[int], predicted: Sequence[int]) -> Rate:
+        """Macro F1 over `n` examples: no share, but a number between 0 and 1 with an interval like one."""
+        table = confusion(true, predicted, 1 + max((*true, *predicted), default=0))
+        return cls(float(macro_f1(table)) if len(true) else math.nan, *f1_interval(table), len(true))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -93,10 +101,13 @@ class Summary:
     counts: dict[Outcome, int]
     accuracy_before: Rate  # right before the attack, of all without errors
     accuracy_under_attack: Rate  # still right after it, of the same
+    f1_before: Rate  # macro F1 of the same
+    f1_under_attack: Rate
     success_rate: Rate  # of those that were attacked
     perturbed_share: Mean  # of the successes
     words_changed: Mean  # of the successes
     queries: Mean  # of all attacked, broken or not
+    query_percentiles: dict[int, float]  # of the same; see PERCENTILES
     similarity: Mean  # of the successes that have one
     substitutions: tuple[Substitution, ...]  # the most frequent ones of the successes, in lower case
     error_notes: tuple[ErrorNote, ...]  # the most frequent ones
@@ -122,10 +133,15 @@ class Summary:
             "counts": dict(self.counts),
             "accuracy_before": self.accuracy_before.to_dict(),
             "accuracy_under_attack": self.accuracy_under_attack.to_dict(),
+            "macro_f1_before": self.f1_before.to_dict(),
+            "macro_f1_under_attack": self.f1_under_attack.to_dict(),
             "success_rate": self.success_rate.to_dict(),
             "perturbed_share": self.perturbed_share.to_dict(),
             "words_changed": self.words_changed.to_dict(),
-            "queries": self.queries.to_dict(),
+            "queries": {
+                **self.queries.to_dict(),
+                **{f"p{at}": _number(value) for at, value in self.query_percentiles.items()},
+            },
             "similarity": self.similarity.to_dict(),
             "draws": self.draws.to_dict(),
             "substitutions": [
@@ -142,12 +158,13 @@ def summarise(run: RunFile) -> Summary:
     queries, similarities, draws = array("L"), array("d"), array("d")
     pairs: Counter[tuple[str, str]] = Counter()
     notes: dict[str, list[int]] = {}
-    right_before = right_after = 0
+    truth, said, said_after = array("l"), array("l"), array("l")
     for result in run.results():
         counts[result.outcome] += 1
         if result.outcome != "error":
-            right_before += decided(result.probs) == result.label
-            right_after += decided(result.perturbed_probs) == result.label
+            truth.append(result.label)
+            said.append(decided(result.probs))
+            said_after.append(decided(result.perturbed_probs))
         if result.outcome in ("success", "failure"):
             queries.append(result.queries)
             if (facts := dict(result.facts)).get("draws"):
@@ -161,15 +178,17 @@ def summarise(run: RunFile) -> Summary:
         elif result.outcome == "error":
             _count_note(notes, result)
     attacked = counts["success"] + counts["failure"]
-    judged = attacked + counts["skipped"]
     return Summary(
         counts=counts,
-        accuracy_before=Rate.of(right_before, judged),
-        accuracy_under_attack=Rate.of(right_after, judged),
+        accuracy_before=_accuracy(truth, said),
+        accuracy_under_attack=_accuracy(truth, said_after),
+        f1_before=Rate.f1(truth, said),
+        f1_under_attack=Rate.f1(truth, said_after),
         success_rate=Rate.of(counts["success"], attacked),
         perturbed_share=Mean.of(shares),
         words_changed=Mean.of(changed),
         queries=Mean.of(queries),
+        query_percentiles={at: float(np.percentile(queries, at)) for at in PERCENTILES} if queries else {},
         similarity=Mean.of(similarities),
         substitutions=_top(pairs),
         error_notes=tuple(
@@ -185,6 +204,10 @@ def summarise(run: RunFile) -> Summary:
 def decided(probs: Sequence[float]) -> int:
     """The class that the victim decides for."""
     return max(range(len(probs)), key=probs.__getitem__)
+
+
+def _accuracy(truth: Sequence[int], said: Sequence[int]) -> Rate:
+    return Rate.of(int(np.equal(truth, said).sum()), len(truth))
 
 
 def _count_pairs(pairs: Counter[tuple[str, str]], result: Result) -> None:

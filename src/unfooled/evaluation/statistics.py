@@ -1,4 +1,4 @@
-"""Intervals for rates, means and paired differences, and the test for paired decisions."""
+"""Intervals for rates, means, F1 and paired differences, and the test for paired decisions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
+
+from unfooled.training.metrics import macro_f1
 
 _CELLS = 1_000_000  # numbers drawn at a time
 
@@ -57,6 +59,19 @@ def bootstrap_mean(
             )
     tail = 50 * (1 - confidence)
     low, high = np.percentile(means, [tail, 100 - tail])
+    return float(low), float(high)
+
+
+def f1_interval(
+    table: NDArray[np.int64], seed: int = 0, resamples: int = 2000, confidence: float = 0.95
+) -> tuple[float, float]:
+    """Percentile bootstrap of macro F1: drawing examples again is drawing cells of the confusion table."""
+    total = int(table.sum())
+    if not total:
+        return 0.0, 1.0
+    drawn = np.random.default_rng(seed).multinomial(total, table.ravel() / total, size=resamples)
+    tail = 50 * (1 - confidence)
+    low, high = np.percentile(macro_f1(drawn.reshape(-1, *table.shape)), [tail, 100 - tail])
     return float(low), float(high)
 
 

@@ -111,6 +111,43 @@ def matrix(labels: Sequence[str], table: Sequence[Sequence[int]], *, title: str)
     return _svg("".join(parts), title, f"Table of decisions. {rows}.", int(top + n * height + 6))
 
 
+def share_matrix(
+    rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[float | None]], *, title: str
+) -> str:
+    """Shares between 0 and 1, darker where larger; None is an empty field."""
+    if not rows or not columns or max(len(rows), len(columns)) > 12:
+        return ""
+    left, top, cell = 130, 24, min(110.0, (_WIDTH - 144) / len(columns))
+    height = 38.0
+    parts = []
+    for column, name in enumerate(columns):
+        parts.append(_label(left + (column + 0.5) * cell, top - 6, _short(name, int(cell / 7)), "middle"))
+    for row, name in enumerate(rows):
+        y = top + row * height
+        parts.append(_label(left - 8, y + height / 2 + 4, _short(name, 17), "end"))
+        for column, share in enumerate(cells[row]):
+            x = left + column * cell
+            known = share is not None and not math.isnan(share)
+            told = f"{name}, {columns[column]}: {f'{share:.1%}' if known else 'not measured'}"
+            dark = 0.08 + 0.72 * (share or 0.0) if known else 0.0
+            parts.append(
+                f'<rect class="cell" x="{x:.1f}" y="{y:.1f}" width="{cell - 2:.1f}" '
+                f'height="{height - 2:.1f}" style="fill-opacity:{dark:.2f}">'
+                f"<title>{_text(told)}</title></rect>"
+            )
+            shown = f"{share:.0%}" if known else "–"
+            parts.append(_label(x + cell / 2 - 1, y + height / 2 + 4, shown, "middle", "count"))
+    lines = "; ".join(
+        f"{name}: "
+        + ", ".join(
+            f"{'not measured' if share is None else f'{share:.0%}'} {other}"
+            for share, other in zip(row, columns, strict=True)
+        )
+        for name, row in zip(rows, cells, strict=True)
+    )
+    return _svg("".join(parts), title, f"Table of shares. {lines}.", int(top + len(rows) * height + 6))
+
+
 # -- inside ------------------------------------------------------------------------------------------------
 
 

@@ -25,8 +25,11 @@ from unfooled.core.result import OUTCOMES, Result
 from unfooled.errors import RunFileError
 from unfooled.evaluation.ledger import Column, Ledger
 from unfooled.evaluation.metrics import Summary, summarise
+from unfooled.evaluation.remarks import PREFIX
 from unfooled.evaluation.store import RunFile
-from unfooled.report.reading import Hint, Verdict, charts, comparisons, hints, judge
+from unfooled.evaluation.transfer import Transfer, stored_transfers
+from unfooled.report.comparing import comparison_charts, comparisons, tables
+from unfooled.report.reading import Hint, Verdict, charts, hints, judge
 from unfooled.report.tables import counts_line, summary_rows
 from unfooled.report.words import pieces, visible
 
@@ -47,7 +50,10 @@ class RunView:
     preflight: tuple[str, ...]
     settings: str
     data_fingerprint: str
+    victim_fingerprint: str
     measures: dict[str, Column]
+    transfers: tuple[Transfer, ...]
+    judgement: tuple[str, ...]  # what `unfooled evaluate` says of the defence: a sentence, then details
 
     @property
     def counts(self) -> str:
@@ -119,8 +125,9 @@ def write_html(runs: Sequence[Path], out: Path) -> Path:
         runs=views,
         rows=_rows(views),
         comparisons=comparisons(views),
+        tables=tables(views),
         hints=_all_hints(views),
-        charts=charts(views),
+        charts=[*comparison_charts(views), *charts(views)],
         outcomes=OUTCOMES,
         labels=[visible(label) for label in views[0].labels],
         data=data,
@@ -165,8 +172,18 @@ def _view(path: Path, name: str) -> RunView:
         preflight=tuple(visible(line) for line in environment.get("preflight", ())),
         settings=visible(json.dumps(header, indent=2, ensure_ascii=False)),
         data_fingerprint=str(header["identity"]["data"]),
+        victim_fingerprint=str(header["identity"]["victim"]),
         measures=measures,
+        transfers=tuple(stored_transfers(path)),
+        judgement=_judgement(header.get(f"{PREFIX}verdict")),
     )
+
+
+def _judgement(verdict: Any) -> tuple[str, ...]:
+    if not verdict:
+        return ()
+    told = (verdict["verdict"], *verdict["findings"], *verdict["notes"])
+    return tuple(visible(str(line)) for line in told)
 
 
 def _column(ledger: Ledger, values: dict[int, float]) -> Column:

@@ -20,7 +20,7 @@ from unfooled.evaluation.ledger import (
 )
 from unfooled.evaluation.measures import parse_measure
 from unfooled.evaluation.metrics import Summary
-from unfooled.evaluation.statistics import mcnemar
+from unfooled.evaluation.transfer import Transfer
 from unfooled.report.charts import Line, bar_chart, line_chart, matrix
 
 SHARES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)
@@ -44,6 +44,12 @@ class View(Protocol):
     def data_fingerprint(self) -> str: ...
     @property
     def measures(self) -> Mapping[str, Column]: ...
+    @property
+    def attack(self) -> str: ...
+    @property
+    def victim_fingerprint(self) -> str: ...
+    @property
+    def transfers(self) -> Sequence[Transfer]: ...
 
 
 class Verdict(NamedTuple):
@@ -154,9 +160,10 @@ def charts(views: Sequence[View]) -> list[Chart]:
     attacked = [view for view in views if view.summary.attacked]
     found = [_over_share(attacked), _over_queries(attacked), _over_similarity(attacked)]
     names = dict.fromkeys(name for view in attacked for name in view.measures)
-    found += [_over_measure(attacked, name) for name in names]
+    found += [_over_measure(attacked, name) for name in names if not name.startswith("changed-pos")]
     for view in views:
-        found += [_histogram(view, len(views)), *_confusions(view, len(views))]
+        found += [_histogram(view, len(views)), _parts_of_speech(view, len(views))]
+        found += _confusions(view, len(views))
     return [chart for chart in found if chart is not None and chart.svg]
 
 
@@ -273,6 +280,27 @@ def _histogram(view: View, runs: int) -> Chart | None:
     )
 
 
+def _parts_of_speech(view: View, runs: int) -> Chart | None:
+    """Of the words that successes lost, where `unfooled measure --with changed-pos` counted them."""
+    counted = {
+        name.partition("/")[2]: int(np.nansum(column))
+        for name, column in view.measures.items()
+        if name.startswith("changed-pos:") and "/" in name
+    }
+    ranked = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+    if not ranked:
+        return None
+    names, counts = [name for name, _ in ranked], [count for _, count in ranked]
+    title = "Parts of speech of the changed words" + (f": {view.name}" if runs > 1 else "")
+    return Chart(
+        title=title,
+        svg=bar_chart(names, counts, title=title, x_name="part of speech"),
+        caption="Which kinds of words carry the decision.",
+        columns=("part of speech", "words changed"),
+        lines=tuple((name, f"{count:,}") for name, count in ranked),
+    )
+
+
 def _confusions(view: View, runs: int) -> list[Chart]:
     found = []
     for attacked, when in ((False, "before the attack"), (True, "under attack")):
@@ -292,34 +320,3 @@ def _confusions(view: View, runs: int) -> list[Chart]:
             )
         )
     return found
-
-
-def comparisons(views: Sequence[View]) -> list[str]:
-    """Each further run against the first, example by example where the data are the same."""
-    if len(views) < 2:
-        return []
-    first, told = views[0], []
-    for other in views[1:]:
-        pairs = _paired(first.ledger, other.ledger)
-        if first.data_fingerprint != other.data_fingerprint or pairs is None:
-            told.append(f"{other.name} was attacked on other data than {first.name}: no paired comparison.")
-            continue
-        n, only_first, only_other = pairs
-        p = mcnemar(only_first, only_other)
-        verb = "differ" if p < 0.05 else "do not differ more than chance would explain"
-        told.append(
-            f"{first.name} and {other.name}, the same {n:,} examples: {only_first:,} survive only in "
-            f"{first.name}, {only_other:,} only in {other.name}; the two {verb} "
-            f"(exact McNemar test, p = {p:.3g})."
-        )
-    return told
-
-
-def _paired(one: Ledger, two: Ledger) -> tuple[int, int, int] | None:
-    _, at_one, at_two = np.intersect1d(one.keys, two.keys, return_indices=True)
-    both = one.judged[at_one] & two.judged[at_two]
-    if not both.any():
-        return None
-    stands_one = (one.right_before & ~one.fallen)[at_one][both]
-    stands_two = (two.right_before & ~two.fallen)[at_two][both]
-    return int(both.sum()), int((stands_one & ~stands_two).sum()), int((stands_two & ~stands_one).sum())

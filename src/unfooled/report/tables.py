@@ -20,17 +20,24 @@ def summary_rows(summary: Summary) -> list[Row]:
     rows = [
         _rate("accuracy before attack", summary.accuracy_before),
         _rate("accuracy under attack", summary.accuracy_under_attack),
+        _rate("macro F1 before attack", summary.f1_before),
+        _rate("macro F1 under attack", summary.f1_under_attack),
         _rate("success rate of the attack", summary.success_rate),
         _mean("words changed (of successes)", summary.words_changed, "{:.2f}"),
         _mean("words changed, share", summary.perturbed_share, "{:.1%}"),
         _mean("queries per attacked example", summary.queries, "{:.1f}"),
-        Row("queries, median", _shown(summary.queries.median, "{:.0f}"), "", str(summary.queries.n)),
+        Row("queries, median (10 % – 90 % – 99 %)", *_percentiles(summary), str(summary.queries.n)),
     ]
     if summary.draws.n:
-        rows.insert(3, _mean("success rate over all random draws", summary.draws, "{:.2%}"))
+        rows.insert(5, _mean("success rate over all random draws", summary.draws, "{:.2%}"))
     if summary.similarity.n:
         rows.append(_mean("similarity of the last edit", summary.similarity, "{:.3f}"))
     return rows
+
+
+def _percentiles(summary: Summary) -> tuple[str, str]:
+    at = summary.query_percentiles
+    return (f"{at[50]:.0f}", f"{at[10]:.0f} – {at[90]:.0f} – {at[99]:.0f}") if at else ("–", "")
 
 
 def counts_line(summary: Summary) -> str:
