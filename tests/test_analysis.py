@@ -504,7 +504,7 @@ def test_a_run_without_model_and_data_says_what_is_left_out(tmp_path: Path) -> N
     assert found.embeddings is None
     assert found.pca is None
     assert found.theorem is not None
-    assert len(found.notes) == 4
+    assert len(found.notes) == 6
     assert "--model" in found.notes[0]
     assert "--data" in found.notes[-1]
 

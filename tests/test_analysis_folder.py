@@ -15,7 +15,7 @@ import pytest
 
 from analysis_runs import changed, write_run
 from reviews import sentences, write_csv
-from unfooled.errors import UserError
+from unfooled.errors import ResourceError, UserError
 from unfooled.evaluation.analysis import analyse
 from unfooled.evaluation.analysis_outcomes import outcomes
 from unfooled.report import figures
@@ -303,9 +303,15 @@ def test_mistakes_are_answered_in_a_line(
 def test_a_victim_without_an_inside_gets_one_line_for_each_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    def absent(_: str) -> None:
+        raise ResourceError("counter-fitted is not here yet", "run: unfooled resources get counter-fitted")
+
+    monkeypatch.setattr("unfooled.cli.analyse.open_neighbours", absent)
     run = write_run(tmp_path / "run", load_fake(""), [changed(EDITS[0])])
     shown, _ = run_command(monkeypatch, capsys, str(run), "-m", "fake", "-o", str(tmp_path / "out"))
     for line in (
+        "! no neighbours: give a table of nearest words as --neighbours",
+        "! no field of embeddings: it needs a torch model as --model",
         "! no attention pictures: fake gives none",
         "! no embeddings pictures: fake gives none",
         "! Theorem 1 on random matrices only: fake has no query and key matrices",

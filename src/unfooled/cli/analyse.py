@@ -19,13 +19,15 @@ from rich.table import Table
 from unfooled.cli.app import Exit
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
-from unfooled.errors import MissingExtraError, UserError
+from unfooled.errors import MissingExtraError, ResourceError, UserError
 from unfooled.evaluation.analysis import PARTS, Analysis, AnalysisObserver, analyse
+from unfooled.evaluation.analysis_neighbourhood import NEAREST, Find
 from unfooled.evaluation.analysis_pca import Features
 from unfooled.evaluation.store import RunFile
 from unfooled.report.analysis_folder import write_analysis
 from unfooled.report.analysis_tables import analysis_rows
 from unfooled.report.words import visible
+from unfooled.resources.neighbours import open_neighbours
 from unfooled.victims.base import Victim
 from unfooled.victims.loading import load_victim
 
@@ -35,6 +37,8 @@ class AnalyseOptions:
     run: Path
     out: Path
     model: str | None
+    against: tuple[str, ...]
+    neighbours: str
     example: tuple[int, ...] | None
     examples: int
     data: str | None
@@ -95,11 +99,15 @@ def run_analyse(options: AnalyseOptions) -> int:
     console = Console(stderr=True, quiet=options.json)
     with console.status("loading") if options.model or options.data else console.status("reading"):
         victim = _victim(options)
+        against = _against(options)
+        nearest = _nearest(options, "neighbours" in options.only) if "neighbours" in only else None
         data = _data(options) if "pca" in only else None
     with AnalyseProgress(console) as observer:
         analysis = analyse(
             options.run,
             victim=victim,
+            against=against,
+            nearest=nearest,
             data=data,
             keys=options.example,
             examples=options.examples,
@@ -159,6 +167,31 @@ def _victim(options: AnalyseOptions) -> Victim | None:
         with contextlib.suppress(json.JSONDecodeError):
             given[name.strip()] = json.loads(value)  # as `attack` reads it
     return load_victim(options.model, labels=options.labels, trust_pickle=options.trust_pickle, **given)
+
+
+def _against(options: AnalyseOptions) -> dict[str, Victim]:
+    found = {}
+    for one in options.against:
+        name, equals, model = one.partition("=")
+        if not equals or not name.strip() or not model.strip():
+            raise UserError(f"--against {one!r} is no name=model", "write --against hardened=models/fact")
+        found[name.strip()] = load_victim(
+            model.strip(), labels=options.labels, trust_pickle=options.trust_pickle
+        )
+    return found
+
+
+def _nearest(options: AnalyseOptions, wanted: bool) -> Find | None:
+    """The table of nearest words; a missing one is an error only where it was asked for."""
+    if options.model is None:
+        return None
+    try:
+        oracle = open_neighbours(options.neighbours)
+    except ResourceError:
+        if wanted or options.neighbours:
+            raise
+        return None
+    return lambda word: oracle([(word, NEAREST + 2, 0.0)])[0]
 
 
 def _data(options: AnalyseOptions) -> Dataset | None:

@@ -13,6 +13,7 @@ Examples:
   unfooled analyse runs/x --model models/bert --out analysis/x
   unfooled analyse runs/x --model models/bert --example 12 --example 40 --every-head --out analysis/x
   unfooled analyse runs/x --only pca --data mr --split train --out analysis/mr
+  unfooled analyse runs/x --model models/bert --against fact=models/fact --only neighbours --only field -o out
   unfooled analyse runs/x --model models/lstm --data reviews.csv --pca sentence --out analysis/x
 \b
 Parts and what they need:
@@ -22,6 +23,8 @@ Parts and what they need:
   embeddings  change per word and layer, R_e, sparsity        --model, if it shows embeddings
   theorem     E|s'-s| against its bound                       nothing; --model for its own matrices
   pca         the data in two dimensions                      --data
+  neighbours  words around the one that tipped it             --model, --against for other models
+  field       vectors around that word, in two dimensions     --model, if it is a torch model
 \b
 What cannot be made is left out, and a line says why.
 """
@@ -33,6 +36,11 @@ def analyse(
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="The model that was attacked, as for `attack`.")
     ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(help="Another model, such as a hardened copy: name=model. Repeat for more."),
+    ] = None,
+    neighbours: Annotated[str, typer.Option(help="Table of nearest words: resource or path.")] = "",
     example: Annotated[
         list[int] | None,
         typer.Option(
@@ -82,6 +90,8 @@ def analyse(
         run=run,
         out=out,
         model=model,
+        against=tuple(against or ()),
+        neighbours=neighbours,
         example=tuple(example) if example else None,
         examples=examples,
         data=data,

@@ -11,13 +11,15 @@
 | embeddings | the victim, and that it shows embeddings          |
 | theorem    | nothing; the model's own matrices where it is one |
 | pca        | data                                              |
+| neighbours | the victim, and a table of nearest words          |
+| field      | the victim, and that it is a torch model          |
 
 What cannot be made is left out, and a note says why. `report.analysis_folder` writes everything to a folder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -34,15 +36,17 @@ from unfooled.evaluation.analysis_embeddings import (
     compare_embeddings,
     relative_change,
 )
+from unfooled.evaluation.analysis_neighbourhood import Field, Find, Neighbourhood, field, neighbourhood
 from unfooled.evaluation.analysis_outcomes import Confusion, WordsChanged, outcomes
 from unfooled.evaluation.analysis_pairs import Pair, pair_of, portions
 from unfooled.evaluation.analysis_pca import Features, Projection, project, require_vectors
 from unfooled.evaluation.analysis_theorem import Theorem, check_model, check_random, head_weights
 from unfooled.evaluation.store import RunFile
 from unfooled.victims.base import Victim
+from unfooled.victims.noise import TorchNoise
 from unfooled.victims.whitebox import WhiteBoxVictim
 
-PARTS = ("confusion", "words", "attention", "embeddings", "theorem", "pca")
+PARTS = ("confusion", "words", "attention", "embeddings", "theorem", "pca", "neighbours", "field")
 _INSIDE = ("attention", "embeddings")
 _LONGEST = 512  # tokens, where a victim does not say how many it reads
 
@@ -73,6 +77,8 @@ class Analysis:
     embeddings: Embeddings | None = None
     theorem: Theorem | None = None
     pca: Projection | None = None
+    neighbours: tuple[Neighbourhood, ...] = ()
+    field: tuple[Field, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -80,6 +86,8 @@ def analyse(
     run: str | Path,
     *,
     victim: Victim | None = None,
+    against: Mapping[str, Victim] | None = None,
+    nearest: Find | None = None,
     data: Dataset | None = None,
     keys: Sequence[int] | None = None,
     examples: int = 3,
@@ -91,7 +99,8 @@ def analyse(
 ) -> Analysis:
     """Analyse a run.
 
-    `victim` must be the one that was attacked. `keys` chooses the examples that are kept for pictures;
+    `victim` must be the one that was attacked; `against` are others, such as hardened copies, that are asked
+    about the same words, which `nearest` finds. `keys` chooses the examples that are kept for pictures;
     without it these are the first `examples` successes. `limit` restricts the look inside to the first ones.
     """
     observer = observer or AnalysisObserver()
@@ -123,6 +132,9 @@ def analyse(
             attention, embeddings = _look_inside(
                 results, cast(WhiteBoxVictim, victim), inside, set(successes), total, observer
             )
+        models = {"attacked": victim, **(against or {})} if victim is not None else {}
+        neighbours = _neighbours(chosen, nearest, models, observer, notes) if "neighbours" in only else ()
+        fields = _fields(chosen, models, seed, observer, notes) if "field" in only else ()
     environment = header.get("environment") or {}
     return Analysis(
         run=str(run),
@@ -137,6 +149,8 @@ def analyse(
         embeddings=embeddings,
         theorem=_theorem(victim, seed, notes) if "theorem" in only else None,
         pca=_pca(data, features, victim, seed, observer, notes) if "pca" in only else None,
+        neighbours=neighbours,
+        field=fields,
         notes=tuple(notes),
     )
 
@@ -256,6 +270,55 @@ def _sides(
 ) -> Iterator[tuple[Pair, Any, Any, bool]]:
     half = len(portion)
     return zip(portion, answers[:half], answers[half:], counting, strict=True)
+
+
+def _neighbours(
+    chosen: Sequence[Result],
+    nearest: Find | None,
+    models: Mapping[str, Victim],
+    observer: AnalysisObserver,
+    notes: list[str],
+) -> tuple[Neighbourhood, ...]:
+    if not models or nearest is None:
+        what = "the attacked model as --model" if not models else "a table of nearest words as --neighbours"
+        notes.append(f"no neighbours: give {what}")
+        return ()
+    labels = {name: tuple(victim.labels) for name, victim in models.items()}
+    if len(set(labels.values())) > 1:
+        told = "; ".join(f"{name}: {', '.join(names)}" for name, names in labels.items())
+        raise VictimError(f"the models have different classes: {told}", "compare models of the same classes")
+    observer.started("neighbours", len(chosen))
+    found = []
+    for result in chosen:
+        found.append(neighbourhood(result, nearest, models))
+        observer.advanced(1)
+    known = tuple(one for one in found if one is not None)
+    if not known:
+        notes.append("no neighbours: no chosen success replaced words only")
+    return known
+
+
+def _fields(
+    chosen: Sequence[Result],
+    models: Mapping[str, Victim],
+    seed: int,
+    observer: AnalysisObserver,
+    notes: list[str],
+) -> tuple[Field, ...]:
+    readers = {name: victim for name, victim in models.items() if isinstance(victim, TorchNoise)}
+    if not readers:
+        notes.append("no field of embeddings: it needs a torch model as --model")
+        return ()
+    observer.started("field", len(chosen) * len(readers))
+    found = []
+    for result in chosen:
+        for name, victim in readers.items():
+            found.append(field(result, name, victim, seed=seed))
+            observer.advanced(1)
+    known = tuple(one for one in found if one is not None)
+    if not known:
+        notes.append("no field of embeddings: no chosen success replaced words only")
+    return known
 
 
 def _theorem(victim: Victim | None, seed: int, notes: list[str]) -> Theorem:

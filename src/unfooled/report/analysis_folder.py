@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from unfooled.evaluation.analysis import PARTS, Analysis, AnalysisObserver
 from unfooled.evaluation.analysis_attention import ExampleAttention, LayerShift
 from unfooled.evaluation.analysis_embeddings import ExampleEmbeddings, LayerChange
 from unfooled.evaluation.analysis_theorem import Check
-from unfooled.report import figures, figures_attention, figures_embeddings
+from unfooled.report import figures, figures_attention, figures_embeddings, figures_neighbourhood
 from unfooled.report.analysis_tables import analysis_dict, analysis_rows, layer_tables
 from unfooled.report.figures_heat import WIDTH
 from unfooled.report.words import visible
@@ -92,6 +93,7 @@ def write_analysis(
         _write_attention(folder, analysis, title, width, every_head)
         _write_embeddings(folder, analysis, title, width)
         _write_theorem_and_pca(folder, analysis)
+        _write_neighbourhood(folder, analysis, title)
         (path / "index.md").write_text(_index(analysis, title, folder), encoding="utf-8")
         numbers = analysis_dict(analysis)
         folder.summarise(numbers | {"finished": False})
@@ -269,6 +271,43 @@ def _write_theorem_and_pca(folder: AnalysisFolder, analysis: Analysis) -> None:
             (
                 (key, pca.labels[int(label)], *point)
                 for key, label, point in zip(pca.keys, pca.classes, pca.points, strict=True)
+            ),
+        )
+
+
+def _write_neighbourhood(folder: AnalysisFolder, analysis: Analysis, title: str) -> None:
+    for one in analysis.neighbours:
+        heading = f"{title}, example {one.key}"
+        folder.picture(
+            f"neighbours-{one.key}",
+            f"Example {one.key}: the nearest words of the original and of the adversarial one, in its place",
+            partial(figures_neighbourhood.draw_neighbours, one, heading),
+        )
+        folder.table(
+            f"neighbours-{one.key}.csv",
+            "the same as numbers",
+            ("near", "rank", "word", "model", "decided", "p_true"),
+            (
+                (word.near, word.rank, word.word, name, one.labels[word.decided[at]], word.p_true[at])
+                for word in one.neighbours
+                for at, name in enumerate(one.models)
+            ),
+        )
+    for place, each in enumerate(analysis.field):
+        heading = f"{title}, example {each.key}"
+        stem = f"field-{each.key}-{place}"
+        folder.picture(
+            stem,
+            f"Example {each.key}: vectors around both words, and what {each.model} makes of them",
+            partial(figures_neighbourhood.draw_field, each, heading),
+        )
+        folder.table(
+            f"{stem}.csv",
+            "the same as numbers",
+            ("around", "decided", "x", "y"),
+            (
+                (each.words[int(near)], each.labels[int(said)], *point)
+                for near, said, point in zip(each.near, each.decided, each.points, strict=True)
             ),
         )
 

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unfooled.evaluation.analysis import Analysis
+from unfooled.evaluation.analysis_neighbourhood import Side
 from unfooled.evaluation.analysis_theorem import Check, Theorem
 from unfooled.evaluation.metrics import Mean, Rate
 from unfooled.report.figures_embeddings import layer_name
+from unfooled.report.figures_neighbourhood import wrong_share
 from unfooled.report.tables import Row
 
 
@@ -22,6 +24,7 @@ def analysis_rows(analysis: Analysis) -> list[Row]:
         *_embedding_rows(analysis),
         *_theorem_rows(analysis),
         *_pca_rows(analysis),
+        *_neighbour_rows(analysis),
     ]
 
 
@@ -91,6 +94,21 @@ def _pca_rows(analysis: Analysis) -> list[Row]:
         Row("variance of the two components", shares, "", str(len(pca.classes))),
         _rate("nearest class mean in the plane", pca.nearest),
     ]
+
+
+def _neighbour_rows(analysis: Analysis) -> list[Row]:
+    rows = []
+    sides: tuple[Side, ...] = ("original", "adversarial")
+    for at, name in enumerate(analysis.neighbours[0].models if analysis.neighbours else ()):
+        for side in sides:
+            wrong, n = np.sum([one.wrong(at, side) for one in analysis.neighbours], axis=0).tolist()
+            rows.append(_rate(f"neighbours of the {side} word that fool it, {name}", Rate.of(wrong, n)))
+    for name in dict.fromkeys(one.model for one in analysis.field):
+        for place, side in enumerate(sides):
+            counted = [wrong_share(one, place) for one in analysis.field if one.model == name]
+            wrong, n = np.sum(counted, axis=0).tolist()
+            rows.append(_rate(f"vectors around the {side} word that fool it, {name}", Rate.of(wrong, n)))
+    return rows
 
 
 class LayerTable(NamedTuple):
