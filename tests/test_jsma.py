@@ -19,6 +19,7 @@ from unfooled.data.examples import Example
 from unfooled.errors import CapabilityError, ResourceError, UnknownNameError
 from unfooled.evaluation.session import Session, Settings, open_oracles
 from unfooled.evaluation.store import RunFile
+from unfooled.resources.fluency import Score
 from unfooled.victims.alignment import mark
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.word_oracles import Projection, ProjectionOracle, Pull, highest
@@ -167,6 +168,32 @@ def test_a_position_without_an_allowed_word_is_passed_over() -> None:
     result = attack_one(RECIPES["grammatical"], oracles, "good film")
     assert result.perturbed == "awful film"
     assert len(result.edits) == 1
+
+
+def test_a_language_model_keeps_out_what_nobody_would_say() -> None:
+    kinds = tags(dict.fromkeys(("awful", "grim", "bad", "odd", "good", "great", "film"), "ADJ"))
+    asked: list[str] = []
+
+    class Speech:
+        """Every `awful` makes a text e^5 times less likely, every `grim` e^3 times."""
+
+        batch_size = 8
+
+        def __call__(self, items: list[str]) -> list[Score]:
+            asked.extend(items)
+            return [
+                Score(-5.0 * text.count("awful") - 3.0 * text.count("grim"), len(text.split()))
+                for text in items
+            ]
+
+    oracles = open_oracles(recipe(candidates=500), VectorVictim()) | {
+        "tag:perceptron-tagger": kinds,
+        "fluency:trigram": Speech(),
+    }
+    result = attack_one(RECIPES["fluent"], oracles, "good film")
+    # awful and grim have the highest projections; awful is too unlikely, grim just likely enough.
+    assert result.perturbed == "good grim"
+    assert "good awful" in asked
 
 
 # -- the oracle ------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 # Letters and digits, with apostrophes, hyphens, underscores, asterisks and at signs inside a word.
 # The same words as TextAttack finds, so that query counts and edit counts can be compared.
 WORD = re.compile(r"[^\W_](?:[\w'’*@-]*[^\W_])?")
+_WORDS_AND_GAPS = re.compile(f"({WORD.pattern})")  # splits into gap, word, gap, … in one call
 
 EditKind = Literal["replace", "insert", "delete"]
 
@@ -84,21 +85,12 @@ class Text:
         self.fields = tuple(content.items())
         self.field = names.index(edit) if edit is not None else len(names) - 1
         self.string = self.fields[self.field][1]
-        words: list[str] = []
-        gaps: list[str] = []
-        starts: list[int] = []
-        end = 0
-        for match in WORD.finditer(self.string):
-            gaps.append(self.string[end : match.start()])
-            words.append(match.group())
-            starts.append(match.start())
-            end = match.end()
-        gaps.append(self.string[end:])
-        self.words = tuple(words)
-        self.gaps = tuple(gaps)
-        self.origin = tuple(range(len(words)))
+        parts = _WORDS_AND_GAPS.split(self.string)
+        self.words = tuple(parts[1::2])
+        self.gaps = tuple(parts[::2])
+        self.origin = tuple(range(len(self.words)))
         self.root = self
-        self._starts = starts
+        self._starts = None
         self._moved = None
         self._last_step = None
 

@@ -15,6 +15,9 @@ Versions
     @grammatical  what the paper wished for: of the 50 words with the highest projections, the first that has
                   the part of speech of the word it replaces and keeps the sentence's meaning; a position
                   without one is passed over. `search.constraints` holds the checks.
+    @fluent       the same with a language model in the loop, the paper's other wish: of the 500 words with
+                  the highest projections, the first that has the part of speech of the word it replaces and
+                  makes the nine words around it at most e^3 times less likely to a trigram model.
 
 Settings: `search.order` is `recent`, `gradient` (the position with the longest gradient, looked up anew at
 each step) or `random`; `search.most` is M; `search.dictionary` is `victim` (its own vocabulary; of a model
@@ -38,6 +41,7 @@ import numpy as np
 
 from unfooled.attacks.class_words import target_of
 from unfooled.attacks.constraints import Constraint, Option, SamePartOfSpeech, SentenceSimilarity
+from unfooled.attacks.fluency import Fluency
 from unfooled.attacks.goals import Untargeted
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
@@ -136,6 +140,7 @@ def _version(version: str, summary: str, search: Jsma) -> Recipe:
     )
 
 
+_FLUENT = (SamePartOfSpeech(), Fluency(3.0, against="current", window=9))
 _CHECKS = (SamePartOfSpeech(), SentenceSimilarity(threshold=0.840845, scale="angular"))
 
 RECIPES: dict[str, Recipe] = {
@@ -144,5 +149,10 @@ RECIPES: dict[str, Recipe] = {
         "grammatical",
         "the same with words that keep part of speech and meaning",
         Jsma(candidates=50, constraints=_CHECKS),
+    ),
+    "fluent": _version(
+        "fluent",
+        "the same with words that keep part of speech and fluency",
+        Jsma(candidates=500, constraints=_FLUENT),
     ),
 }
