@@ -16,13 +16,13 @@ import planted
 from reviews import write_csv
 from test_cli import unfooled
 from test_docs import blocks
+from unfooled.attacks.gradient_importance import Gradient
 from unfooled.cli.app import app
 from unfooled.core.result import Result
 from unfooled.data.dataset import Dataset
 from unfooled.errors import UnknownNameError, UserError, VictimError
 from unfooled.evaluation.evaluate import Evaluation, evaluate
 from unfooled.evaluation.illusions.bench import Watcher, read_results
-from unfooled.evaluation.illusions.order import GradientOrder
 from unfooled.evaluation.illusions.wrappers import Guided, Tempered
 from unfooled.evaluation.naming import load_models, resolve, roles
 from unfooled.evaluation.remarks import read_remark
@@ -131,7 +131,9 @@ def test_the_same_call_again_asks_no_attack_anew(planted_fakes: Evaluation, fold
 
 
 def white_box(folder: Path, most: int) -> Any:
-    search = planted.FirstWords(importance=GradientOrder(), candidates=planted.neighbours(folder), most=most)
+    search = planted.FirstWords(
+        importance=Gradient("logit"), candidates=planted.neighbours(folder), most=most
+    )
     return replace(planted.recipe(folder, search), needs=("probabilities", "gradients"))
 
 

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import planted
+from unfooled.attacks.gradient_importance import Gradient
 from unfooled.attacks.importance import Deletion
 from unfooled.attacks.search import GreedySwap
 from unfooled.core.recipe import load_recipe
 from unfooled.evaluation.illusions.diagnosis import look, look_at_gradients, spearman
-from unfooled.evaluation.illusions.order import GradientOrder, counterpart, needs_gradients
+from unfooled.evaluation.illusions.order import counterpart, needs_gradients
 from unfooled.evaluation.illusions.standing import CheckResult, Flags, Standing, counted
 from unfooled.evaluation.illusions.verdict import Gap, Rival, Verdict, judge
 from unfooled.evaluation.illusions.wrappers import Averaged, Guided, Tempered, Votes, Wrapped
@@ -298,7 +299,7 @@ def test_the_counterpart_of_an_attack_changes_the_order_only(tmp_path: Path) -> 
     assert white is not None
     assert isinstance(white.search, GreedySwap)
     assert isinstance(textfooler.search, GreedySwap)
-    assert white.search.importance == GradientOrder()
+    assert white.search.importance == Gradient("logit")
     assert white.search.candidates == textfooler.search.candidates
     assert needs_gradients(white)
     assert not needs_gradients(textfooler)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from unfooled.attacks.goals import only_class
 from unfooled.cli.app import Exit
 from unfooled.cli.live import LiveObserver
 from unfooled.cli.render import show_run
-from unfooled.cli.values import listed, literal, pairs
+from unfooled.cli.values import listed, literal, pairs, slug
 from unfooled.core.recipe import (
     Recipe,
     load_part,
@@ -65,7 +64,7 @@ class AttackOptions:
 
 
 def run_attack(options: AttackOptions) -> int:
-    out = options.out or Path("runs") / _slug(options.attack, options.model, options.data)
+    out = options.out or Path("runs") / slug(options.attack, options.model, options.data)
     recipe = chosen_recipe(options)
     victim = load_victim(
         options.model,
@@ -141,7 +140,3 @@ def chosen_recipe(options: AttackOptions) -> Recipe:
     for name, value in pairs(options.settings, "--set").items():
         recipe = with_setting(recipe, name, value)
     return recipe
-
-
-def _slug(*names: str) -> str:
-    return "-".join(re.sub(r"[^\w.@]+", "_", Path(name).name or name).strip("_") for name in names)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from rich.table import Table
 
 from unfooled.cli.app import Exit
 from unfooled.cli.live import LiveObserver
+from unfooled.cli.values import listed, pairs, slug
 from unfooled.core.recipe import Recipe, load_recipe, with_everywhere, with_setting
 from unfooled.data.loading import load_data
 from unfooled.errors import UserError
@@ -116,10 +116,10 @@ class _StageObserver(LiveObserver):
 
 def run_evaluate(options: EvaluateOptions) -> int:
     named = _named(options.models)
-    out = options.out or Path("runs") / f"evaluate-{_slug(options.attack, options.data)}"
+    out = options.out or Path("runs") / f"evaluate-{slug(options.attack, options.data)}"
     recipe = _recipe(options)
     victims = load_models(named, **({"trust_pickle": True} if options.trust_pickle else {}))
-    columns = _listed(options.text_column)
+    columns = listed(options.text_column)
     data = load_data(
         options.data,
         text=columns[0] if columns and len(columns) == 1 else columns,
@@ -131,7 +131,7 @@ def run_evaluate(options: EvaluateOptions) -> int:
         seed=options.seed,
     )
     console = Console(stderr=True, quiet=options.json)
-    checks = () if options.checks == "none" else tuple(_listed(options.checks) or CHECKS)
+    checks = () if options.checks == "none" else tuple(listed(options.checks) or CHECKS)
     try:
         evaluation = evaluate(
             victims,
@@ -147,7 +147,7 @@ def run_evaluate(options: EvaluateOptions) -> int:
             draws=options.draws,
             workers=options.workers,
             settings=Settings(seed=options.seed, budget=options.budget, max_words=options.max_words),
-            label_map=_pairs(options.label_map),
+            label_map=pairs(listed(options.label_map) or (), "--label-map") or None,
             watcher=LiveWatcher(console),
             restart=options.restart,
         )
@@ -182,7 +182,7 @@ def show(evaluation: Evaluation) -> None:
 
 def run_replay(options: ReplayOptions) -> int:
     named = _named(options.models)
-    out = options.out or Path("runs") / f"replay-{_slug(str(options.samples))}"
+    out = options.out or Path("runs") / f"replay-{slug(str(options.samples))}"
     samples = [one for one in read_samples(options.samples) if one.fooled]
     if not samples:
         raise UserError(
@@ -201,7 +201,7 @@ def run_replay(options: ReplayOptions) -> int:
                 samples,
                 victim,
                 out=out / name,
-                label_map=_pairs(options.label_map),
+                label_map=pairs(listed(options.label_map) or (), "--label-map") or None,
                 name=str(options.samples),
                 observer=observer,
                 restart=options.restart,
@@ -271,28 +271,8 @@ def _named(models: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _pairs(given: str | None) -> dict[str, str] | None:
-    if not given:
-        return None
-    pairs = {}
-    for one in given.split(","):
-        name, equals, value = one.partition("=")
-        if not equals:
-            raise UserError(f"--label-map {one!r} has no '='", "write --label-map data=model,…")
-        pairs[name.strip()] = value.strip()
-    return pairs
-
-
 def _numbers(given: str, option: str) -> list[int]:
     try:
         return [int(one) for one in given.split(",") if one.strip()]
     except ValueError:
         raise UserError(f"{option} {given!r} is no list of numbers", f"write {option} 4,16") from None
-
-
-def _listed(value: str | None) -> list[str] | None:
-    return [one.strip() for one in value.split(",")] if value else None
-
-
-def _slug(*names: str) -> str:
-    return "-".join(re.sub(r"[^\w.@]+", "_", Path(name).name or name).strip("_") for name in names)

@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass
 
+from unfooled.attacks.gradient_importance import Gradient
 from unfooled.attacks.importance import Deletion, Importance
-from unfooled.core.attempt import Attempt, Scored
-from unfooled.core.program import Program, ask
 from unfooled.core.recipe import Recipe
-from unfooled.victims.alignment import mark
-from unfooled.victims.whitebox_oracles import GradientItem
-
-
-@dataclass(frozen=True)
-class GradientOrder:
-    """The longest gradient of the true class's pre-softmax output first; costs no query."""
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return ("gradients:logit",)
-
-    def rank(self, a: Attempt, start: Scored, positions: Sequence[int]) -> Program[list[int]]:
-        (found,) = yield from ask("gradients:logit", [GradientItem(mark(start.text), a.label)])
-        lengths = found.norms
-        return sorted(positions, key=lambda i: -float(lengths[i]))
 
 
 def needs_gradients(recipe: Recipe) -> bool:
@@ -43,7 +24,7 @@ def counterpart(recipe: Recipe) -> Recipe | None:
     order: Importance = Deletion()
     needs, kind = rest, "black-box-order"
     if not needs_gradients(recipe):
-        order, needs, kind = GradientOrder(), (*rest, "gradients"), "white-box-order"
+        order, needs, kind = Gradient("logit"), (*rest, "gradients"), "white-box-order"
     search = dataclasses.replace(recipe.search, importance=order)  # type: ignore[type-var]
     return dataclasses.replace(
         recipe, search=search, needs=needs, version=f"{recipe.version.split('+')[0]}+{kind}"
