@@ -215,8 +215,8 @@ def test_projections_are_ordered_and_ties_keep_the_dictionarys_order() -> None:
 
 @pytest.mark.parametrize("most", [1, 2, 4, 5, 9])
 def test_highest_takes_the_first_of_equals(most: int) -> None:
-    values = np.array([1.0, 3.0, 2.0, 3.0, 2.0, 2.0])
-    assert highest(values, most) == [1, 3, 2, 4, 5, 0][:most]
+    values = np.array([[1.0, 3.0, 2.0, 3.0, 2.0, 2.0], [4.0, 4.0, 5.0, 1.0, 2.0, 3.0]])
+    assert highest(values, most) == [[1, 3, 2, 4, 5, 0][:most], [2, 0, 1, 5, 4, 3][:most]]
 
 
 def test_a_dictionary_that_the_victim_does_not_know_is_refused(tmp_path: Path) -> None:

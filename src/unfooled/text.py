@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping
+from itertools import accumulate, chain
 from typing import Literal, NamedTuple
 
 # Letters and digits, with apostrophes, hyphens, underscores, asterisks and at signs inside a word.
@@ -90,7 +91,7 @@ class Text:
         self.gaps = tuple(parts[::2])
         self.origin = tuple(range(len(self.words)))
         self.root = self
-        self._starts = None
+        self._starts = [*accumulate(map(len, parts))][:-1:2]
         self._moved = None
         self._last_step = None
 
@@ -113,13 +114,8 @@ class Text:
             self._starts = before[: index + 1] + [start + growth for start in before[index + 1 :]]
             self._moved = None
         elif self._starts is None:
-            starts = []
-            at = 0
-            for gap, word in zip(self.gaps, self.words, strict=False):
-                at += len(gap)
-                starts.append(at)
-                at += len(word)
-            self._starts = starts
+            parts = chain.from_iterable(zip(self.gaps, self.words, strict=False))
+            self._starts = [*accumulate(map(len, parts))][::2]
         return self._starts
 
     def window(self, index: int, size: int | None, word: str | None = None) -> str:

@@ -22,6 +22,7 @@ from unfooled.core.engine import Engine
 from unfooled.core.recipe import Recipe, recipe_from_json
 from unfooled.core.result import Result
 from unfooled.resources.fillmask import FillIn, MaskItem
+from unfooled.resources.fluency import Score
 from unfooled.text import Text
 from unfooled.victims.alignment import Marked
 from unfooled.victims.whitebox import WordVectors
@@ -193,6 +194,8 @@ _STAND_INS: dict[str, Callable[[Any], Any]] = {
     "sentence-distance": _distance,
     "projection": _projection,
     "datamuse": _synonyms,
+    "fluency": lambda text: Score(-3.0 * len(Text(text).words) - _number(text), len(Text(text).words)),
+    "grammar": lambda text: sum(_number(word) > 0.8 for word in Text(text).words),
     "fill": _fill,
     "gradients": _gradients,
     "table": _synonyms,

@@ -158,10 +158,11 @@ class ProjectionOracle:
         found: list[tuple[str, ...]] = []
         step = max(1, _CELLS // len(table))
         for start in range(0, len(directions), step):
-            for row in directions[start : start + step] @ table.T:
-                k = most[len(found)]
-                places = highest(row, k) if directions[len(found)].any() else []
-                found.append(tuple(self._words[place] for place in places))
+            part = directions[start : start + step]
+            wanted = most[start : start + step]
+            moved = part.any(axis=1)
+            for places, k, moves in zip(highest(part @ table.T, max(wanted)), wanted, moved, strict=True):
+                found.append(tuple(self._words[place] for place in places[:k]) if moves else ())
         return found
 
     def _load(self) -> Numbers:
@@ -183,19 +184,22 @@ class ProjectionOracle:
         return np.asarray(np.round(np.ldexp(table, bits - int(exponent))), dtype=np.float32)
 
 
-def highest(values: Numbers, most: int) -> list[int]:
-    """Places of the highest values, the first of equals first."""
-    if most <= 4:
-        left, places = values.copy(), []
-        for _ in range(min(most, len(left))):
-            place = int(left.argmax())
-            places.append(place)
-            left[place] = -np.inf
-        return places
-    most = min(most, len(values))
-    least = np.partition(values, len(values) - most)[len(values) - most]
-    near = np.flatnonzero(values >= least)
-    order = near[np.argsort(-values[near], kind="stable")[:most]]
+def highest(values: Numbers, most: int) -> list[list[int]]:
+    """Of each row the places of its highest values, the first of equals first. Overwrites `values`."""
+    most = min(most, values.shape[1])
+    if most > 4:
+        return [_highest(row, most) for row in values]
+    places = []
+    for _ in range(most):
+        places.append(values.argmax(axis=1))
+        values[np.arange(len(values)), places[-1]] = -np.inf
+    return np.array(places).T.tolist()  # type: ignore[no-any-return]
+
+
+def _highest(row: Numbers, most: int) -> list[int]:
+    least = np.partition(row, len(row) - most)[len(row) - most]
+    near = np.flatnonzero(row >= least)
+    order = near[np.argsort(-row[near], kind="stable")[:most]]
     return [int(place) for place in order]
 
 

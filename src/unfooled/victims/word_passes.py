@@ -143,6 +143,7 @@ class StretchReader:
     def _forget(self) -> None:
         self._numbers: dict[str, int] = {}
         self._sizes = np.zeros(0, dtype=np.int64)  # tokens of each stretch
+        self._lengths = self._sizes  # characters of each
         self._table = np.zeros((0, 3), dtype=np.int64)  # of all stretches: id, first character, end
         self._starts = self._sizes  # where in the table each begins
 
@@ -174,9 +175,12 @@ class StretchReader:
         """Of each string the ids, and the first and end character of each: all strings in a few calls."""
         parts = [string.split() for string in strings]
         flat = list(chain.from_iterable(parts))
-        self._learn(flat)
-        which = np.fromiter(map(self._numbers.__getitem__, flat), dtype=np.int64, count=len(flat))
-        lengths = np.fromiter(map(len, flat), dtype=np.int64, count=len(flat))
+        try:
+            which = self._look_up(flat)
+        except KeyError:
+            self._learn(flat)
+            which = self._look_up(flat)
+        lengths = self._lengths[which]
         at = np.cumsum(lengths + 1) - lengths - 1  # as if single spaces stood between all of them
         sizes = self._sizes[which]
         shift = self._starts[which] - (np.cumsum(sizes) - sizes)
@@ -198,14 +202,15 @@ class StretchReader:
             first = last
         return found
 
+    def _look_up(self, parts: Sequence[str]) -> Integers:
+        return np.fromiter(map(self._numbers.__getitem__, parts), dtype=np.int64, count=len(parts))
+
     def _learn(self, parts: Sequence[str]) -> None:
         """Let the tokenizer read all new stretches in one call."""
         if len(self._numbers) > _MOST:
             self._forget()
         known = self._numbers
         new = sorted({part for part in parts if part not in known})
-        if not new:
-            return
         # Straight to the compiled tokenizer: wrapping thousands of short answers takes longer than reading.
         backend = self._tokenizer.backend_tokenizer
         backend.no_truncation()
@@ -220,6 +225,7 @@ class StretchReader:
             for number, (start, end) in zip(one.ids, one.offsets, strict=True)
         ]
         self._sizes = np.concatenate([self._sizes, np.array(sizes, dtype=np.int64)])
+        self._lengths = np.concatenate([self._lengths, np.array([*map(len, new)], dtype=np.int64)])
         self._table = np.concatenate([self._table, np.array(rows, dtype=np.int64).reshape(-1, 3)])
         self._starts = np.cumsum(self._sizes) - self._sizes
 
