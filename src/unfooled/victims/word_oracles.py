@@ -160,7 +160,7 @@ class ProjectionOracle:
         for start in range(0, len(directions), step):
             part = directions[start : start + step]
             wanted = most[start : start + step]
-            moved = part.any(axis=1)
+            moved = (part != 0).any(axis=1).tolist()
             for places, k, moves in zip(highest(part @ table.T, max(wanted)), wanted, moved, strict=True):
                 found.append(tuple(self._words[place] for place in places[:k]) if moves else ())
         return found
