@@ -220,8 +220,9 @@ def _rows(views: Sequence[RunView]) -> list[dict[str, Any]]:
 
 
 def _all_hints(views: Sequence[RunView]) -> list[Hint]:
-    found = [hint for view in views for hint in hints(view)]
-    return list(dict.fromkeys(found))[:6]
+    """Of several runs each kind of hint once: what stands in brackets is about one of them."""
+    found = {hint.words.partition("(")[0]: hint for view in reversed(views) for hint in reversed(hints(view))}
+    return list(reversed(found.values()))[:6]
 
 
 def _packed(views: Sequence[RunView]) -> str:
