@@ -60,6 +60,11 @@ class Ledger:
         return ~self.has("error")
 
     @property
+    def attacked(self) -> Flags:
+        flags: Flags = self.has("success") | self.has("failure")
+        return flags
+
+    @property
     def right_before(self) -> Flags:
         flags: Flags = self.judged & (self.before == self.label)
         return flags
@@ -133,8 +138,7 @@ def confusion(ledger: Ledger, classes: int, *, attacked: bool) -> Counts:
 
 def query_limits(ledger: Ledger, most: int = 12) -> list[float]:
     """Round budgets (1, 2, 5, 10, …) up to what the run spent at most."""
-    attacked = ledger.has("success") | ledger.has("failure")
-    top = int(ledger.queries[attacked].max(initial=1))
+    top = int(ledger.queries[ledger.attacked].max(initial=1))
     limits = [float(base * 10**power) for power in range(9) for base in (1, 2, 5)]
     inside = [limit for limit in limits if limit < top]
     return [*inside[-(most - 1) :], float(top)]

@@ -45,10 +45,10 @@ class Overlap:
 
 def overlap(ledgers: Mapping[str, Ledger]) -> Overlap | None:
     """None where no example was attacked by all of the runs."""
-    keys = reduce(np.intersect1d, (one.keys[one.right_before] for one in ledgers.values()))
+    keys = reduce(np.intersect1d, (one.keys[one.attacked] for one in ledgers.values()))
     if not len(keys):
         return None
-    broken = {name: one.fallen[np.searchsorted(one.keys, keys)] for name, one in ledgers.items()}
+    broken = {name: one.has("success")[np.searchsorted(one.keys, keys)] for name, one in ledgers.items()}
     return Overlap(len(keys), broken)
 
 
@@ -80,12 +80,15 @@ def differences(first: Ledger, other: Ledger) -> list[Difference]:
     one, two = one[judged], two[judged]
     if not len(one):
         return []
-    right = [(side.right_before & ~side.fallen)[at] for side, at in ((first, one), (other, two))]
-    attacked = first.right_before[one] & other.right_before[two]
-    both = first.fallen[one] & other.fallen[two]
-    found = [_decisions("accuracy under attack", right[0], right[1])]
+    found = []
+    if (first.before[one] >= 0).any():  # a victim that decides for classes
+        right = [(side.right_before & ~side.fallen)[at] for side, at in ((first, one), (other, two))]
+        found.append(_decisions("accuracy under attack", right[0], right[1]))
+    attacked = first.attacked[one] & other.attacked[two]
+    won, too = first.has("success")[one], other.has("success")[two]
+    both = won & too
     if attacked.any():
-        found.append(_decisions("broken", first.fallen[one][attacked], other.fallen[two][attacked]))
+        found.append(_decisions("broken", won[attacked], too[attacked]))
         spent = other.queries[two][attacked] - first.queries[one][attacked]
         found.append(_mean("queries", spent.astype(np.float64)))
     if both.any():

@@ -33,7 +33,7 @@ def comparisons(views: Sequence[View]) -> list[str]:
         p = standing.p or 0.0
         verb = "differ" if p < 0.05 else "do not differ more than chance would explain"
         told.append(
-            f"{first.name} and {other.name}, the same {standing.n:,} examples: accuracy under attack "
+            f"{first.name} and {other.name}, the same {standing.n:,} examples: {standing.name} "
             f"{100 * standing.value:+.1f} points ({100 * standing.low:+.1f} to {100 * standing.high:+.1f}); "
             f"the two {verb} (exact McNemar test, p = {p:.3g})."
         )
