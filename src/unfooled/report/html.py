@@ -26,6 +26,7 @@ from unfooled.errors import RunFileError
 from unfooled.evaluation.ledger import Column, Ledger
 from unfooled.evaluation.metrics import Summary, summarise
 from unfooled.evaluation.store import RunFile
+from unfooled.report.people import read_people
 from unfooled.report.reading import Hint, Verdict, charts, comparisons, hints, judge
 from unfooled.report.tables import counts_line, summary_rows
 from unfooled.report.words import pieces, visible
@@ -95,8 +96,8 @@ class RunView:
         ]
 
 
-def write_html(runs: Sequence[Path], out: Path) -> Path:
-    """Write the page about `runs` to `out`."""
+def write_html(runs: Sequence[Path], out: Path, *, study: Path | None = None) -> Path:
+    """Write the page about `runs` to `out`; with a study, what people said about their texts as well."""
     from jinja2 import Environment
 
     if not runs:
@@ -121,6 +122,7 @@ def write_html(runs: Sequence[Path], out: Path) -> Path:
         comparisons=comparisons(views),
         hints=_all_hints(views),
         charts=charts(views),
+        people=None if study is None else read_people(study, runs),
         outcomes=OUTCOMES,
         labels=[visible(label) for label in views[0].labels],
         data=data,
