@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
 
-from browser import open_browser
+from browser import CONTRAST, PATIENCE, open_browser
 from reviews import sentences
 from study_runs import HOSTILE
 from toys import Answering, encoder, linear, neighbours, tags
@@ -31,7 +32,7 @@ from unfooled.text import Text
 from unfooled.victims.base import Probabilities, TextValue
 from unfooled.victims.fake import FakeVictim
 from unfooled.web.engine_room import EngineRoom, Wish
-from unfooled.web.playground_app import Playground, playground_app
+from unfooled.web.playground_app import Playground, PlaygroundApp
 from unfooled.web.repeating import ModelArguments, repeat_command
 from unfooled.web.serving import checked_token
 from unfooled.web.watching import WatchedSearch, Watcher
@@ -332,6 +333,7 @@ def shown(*victims: Any, **given: Any) -> Playground:
 
 def opened(browser: Browser, url: str, **options: Any) -> tuple[Page, list[str]]:
     page = browser.new_page(**options)
+    page.set_default_timeout(PATIENCE)
     trouble: list[str] = []
     page.on("console", lambda message: trouble.append(message.text))
     page.on("pageerror", lambda error: trouble.append(str(error)))
@@ -344,11 +346,11 @@ def opened(browser: Browser, url: str, **options: Any) -> tuple[Page, list[str]]
 
 
 def ended(page: Page, state: str) -> None:
-    page.wait_for_selector(f"body[data-state={state}]", timeout=60_000)
+    page.wait_for_selector(f"body[data-state={state}]", timeout=PATIENCE)
 
 
 def test_breaking_a_sentence_in_the_browser(browser: Browser, tmp_path: Path) -> None:
-    with serving(playground_app(shown(FakeVictim()))) as url:
+    with serving(PlaygroundApp(shown(FakeVictim()))) as url:
         page, trouble = opened(browser, url)
         page.fill("textarea", TEXT)
         page.click("#attack-it")
@@ -361,7 +363,7 @@ def test_breaking_a_sentence_in_the_browser(browser: Browser, tmp_path: Path) ->
         assert f"{100 * result.perturbed_probs[0]:.1f} %" in page.inner_text(".bars")
         assert page.inner_text("#state") == "This text is broken."
         shading = page.eval_on_selector_all(".word", "e => e.map(x => x.style.getPropertyValue('--worth'))")
-        assert "55%" in shading
+        assert max(float(one) for one in shading if one) == 1
         assert trouble == []
         # The command that the page shows finds the same text again.
         page.click(".command summary")
@@ -380,9 +382,32 @@ def test_breaking_a_sentence_in_the_browser(browser: Browser, tmp_path: Path) ->
     assert row["queries"] == result.queries
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_have_contrast(browser: Browser, scheme: Any) -> None:
+    with serving(PlaygroundApp(shown(FakeVictim()))) as url:
+        page, _ = opened(browser, url, color_scheme=scheme, reduced_motion="reduce")
+        page.click("#attack-it")
+        ended(page, "broken")
+        page.eval_on_selector(
+            ".word", "e => { e.className += ' strongest'; e.style.setProperty('--worth', '1'); }"
+        )
+        for selector in (
+            ".word",
+            ".strongest",
+            "del",
+            "ins",
+            ".verdict-chip",
+            ".bar-name",
+            ".facts",
+            "#state",
+        ):
+            assert page.evaluate(CONTRAST, selector) >= 4.5, selector
+        page.close()
+
+
 def test_cancel_and_two_tabs_in_the_browser(browser: Browser) -> None:
     victim = SlowVictim(0.03)
-    with serving(playground_app(shown(victim))) as url:
+    with serving(PlaygroundApp(shown(victim))) as url:
         first, _ = opened(browser, url)
         second, _ = opened(browser, url)
         first.fill("textarea", " ".join(f"film{i} great" for i in range(80)))
@@ -395,7 +420,7 @@ def test_cancel_and_two_tabs_in_the_browser(browser: Browser) -> None:
         began = time.monotonic()
         first.keyboard.press("Escape")
         ended(first, "cancelled")
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 5
         assert first.is_disabled("#cancel")
         ended(second, "broken")
         # The first one is free again, and its old attack is not heard of any more.
@@ -411,10 +436,11 @@ def test_cancel_and_two_tabs_in_the_browser(browser: Browser) -> None:
         while len(victim.asked) == asked:
             time.sleep(0.01)
         second.close()
-        time.sleep(0.5)
-        asked = len(victim.asked)
-        time.sleep(0.3)
-        assert len(victim.asked) == asked
+        until, asked = time.monotonic() + 20, -1
+        while len(victim.asked) != asked:
+            assert time.monotonic() < until
+            asked = len(victim.asked)
+            time.sleep(0.4)
         first.close()
 
 
@@ -422,7 +448,7 @@ def test_side_by_side_on_a_phone_with_texts_to_pick(browser: Browser) -> None:
     rows = [(text, "positive") for text in HOSTILE] + [("a great film", "positive")]
     data = Dataset.from_pairs(rows, labels=("negative", "positive"))
     page_of = shown(FakeVictim(), Stubborn(), examples=tuple(data), data="<b>rows</b>")
-    with serving(playground_app(page_of)) as url:
+    with serving(PlaygroundApp(page_of)) as url:
         page, trouble = opened(browser, url, viewport={"width": 360, "height": 740})
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         page.click("#pick")
@@ -430,7 +456,7 @@ def test_side_by_side_on_a_phone_with_texts_to_pick(browser: Browser) -> None:
         assert "<script>window.harmed=1</script>" in page.inner_text("#texts")
         page.fill("#find", "GREAT film")
         page.locator("#found", has_text="2 texts found").wait_for()
-        page.click("#texts li:first-child button")
+        page.keyboard.press("Enter")  # takes the first
         assert page.input_value("textarea") == HOSTILE[0]
         assert page.input_value("#label") == "positive"
         page.keyboard.press("Enter")  # the focus lies on Attack
@@ -450,7 +476,7 @@ def test_side_by_side_on_a_phone_with_texts_to_pick(browser: Browser) -> None:
 
 
 def test_what_the_server_refuses(browser: Browser) -> None:
-    with serving(playground_app(shown(FakeVictim()))) as url:
+    with serving(PlaygroundApp(shown(FakeVictim()))) as url:
         page, _ = opened(browser, url)
         proof = page.input_value("input[name=proof]")
         page.fill("textarea", "   ")
@@ -463,8 +489,15 @@ def test_what_the_server_refuses(browser: Browser) -> None:
         assert http(url, "POST", "/attacks", {"Origin": "http://evil.example"}, good)[0] == 403
         assert http(url, "POST", "/attacks", {}, good)[0] == 403
         assert http(url, "POST", "/attacks", home, good.replace(proof, "x"))[0] == 403
-        for bad in ("attack=none", "budget=-1", "seed=x", "label=none", "field.text=" + "a+" * 11_000):
-            status, text, _ = http(url, "POST", "/attacks", home, f"{good}&{bad}")
+        for bad in (
+            "attack=none",
+            "budget=-1",
+            "seed=x",
+            "seed=²",
+            "label=none",
+            "field.text=" + "a+" * 11_000,
+        ):
+            status, text, _ = http(url, "POST", "/attacks", home, f"{good}&{quote(bad, safe='=+.')}")
             assert (status, bool(json.loads(text)["cause"])) == (400, True), bad
         status, text, _ = http(url, "POST", "/attacks", home, good)
         number = json.loads(text)["id"]
@@ -481,7 +514,7 @@ def test_what_the_server_refuses(browser: Browser) -> None:
 
 def test_pairs_have_two_texts(browser: Browser) -> None:
     two = shown(FakeVictim(), fields=("premise", "hypothesis"), edit="hypothesis")
-    with serving(playground_app(two)) as url:
+    with serving(PlaygroundApp(two)) as url:
         page, _ = opened(browser, url)
         page.fill("textarea >> nth=0", "somebody saw it")
         page.fill("textarea >> nth=1", "it is a great film")

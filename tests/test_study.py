@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
@@ -372,6 +373,13 @@ def test_create_and_report_from_the_command_line(runs: list[Path], tmp_path: Pat
     assert "Krippendorff's alpha" in shown
     assert "items on which people differ most" in shown
     assert json.loads(unfooled("study", "report", out, "--json"))["complete"] == 3
+    table = tmp_path / "answers.csv"
+    assert "102 answers written" in unfooled("study", "report", out, "--answers", table)
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 102  # 3 people, 17 items, 2 questions
+    assert {row["source"] for row in rows} == {"first", "second", "originals"}
+    assert all(row["meaning"] in ("negative", "positive") for row in rows if row["question"] == "label")
     page = tmp_path / "report.html"
     unfooled("report", *runs, "--study", out, "-o", page)
     assert "What people say" in page.read_text()

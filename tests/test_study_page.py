@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browser import open_browser
+from browser import CONTRAST, PATIENCE, open_browser
 from study_runs import two_runs
 from unfooled.evaluation.study.content import Item
 from unfooled.evaluation.study.file import StudyFile, spaced_code
@@ -20,7 +20,7 @@ from web_server import free_port, serving, start
 from web_server import request as ask
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +41,12 @@ def make(runs: list[Path], path: Path, name: str = "bae", **given: Any) -> dict[
         return study.codes
 
 
-def signed_in(browser: Browser, url: str, code: str, **options: Any) -> tuple[Page, list[str]]:
+def signed_in(
+    browser: Browser | BrowserContext, url: str, code: str, **options: Any
+) -> tuple[Page, list[str]]:
     """On the page before the first item; and everything that the page complained about or asked elsewhere."""
     page = browser.new_page(**options)
+    page.set_default_timeout(PATIENCE)
     trouble: list[str] = []
     page.on("console", lambda message: trouble.append(message.text))
     page.on("pageerror", lambda error: trouble.append(str(error)))
@@ -125,24 +128,38 @@ def test_three_people_thirty_items_and_a_killed_server(
         assert page.evaluate("document.activeElement.textContent") == "Look at an answer again"
         page.close()
 
-        # On a phone, by touch; half way the tab is closed and the person signs in again.
+        # On a phone, by touch; the person signs in again, later the connection and the tab are lost.
         phone: Any = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
-        page, _ = signed_in(browser, url, codes[3], **phone)
+        context = browser.new_context(**phone)
+        context.set_default_timeout(PATIENCE)
+        page, _ = signed_in(context, url, codes[3])
         page.tap("text=I am ready")
         for number, item in enumerate(places[3], 1):
             ready(page, number)
             assert page.evaluate("document.documentElement.scrollWidth") <= 360
+            context.set_offline(number == 20)
             for question, value in wanted(3, item).items():
                 page.tap(f'label:has(input[name="q.{question}"][value="{value}"])')
-            if number == 10:
+            if number == 10:  # signed in anew, by a link that carries the code
                 told(page, "Saved.")
                 page.close()
-                page = browser.new_page(**phone)
-                page.goto(f"{url}/#code={codes[3]}")  # a link may carry the code
+                context.clear_cookies()
+                page = context.new_page()
+                page.goto(f"{url}/#code={codes[3]}")
+            elif number == 20:  # the tab dies with answers that never left it
+                told(page, "No connection.")
+                page.close()
+                context.set_offline(False)
+                page = context.new_page()
+                page.goto(url)
+                page.wait_for_selector("body[data-ready]")
+                if page.url.endswith("/items/20"):  # else the dying tab still got its answers through
+                    told(page, "Saved.")
+                    page.tap("text=Next")
             else:
                 page.tap("text=Next")
         page.wait_for_url(f"{url}/done")
-        page.close()
+        context.close()
     finally:
         server.kill()
         server.communicate()
@@ -171,6 +188,8 @@ def test_hostile_texts_are_shown_and_harmless(browser: Browser, runs: list[Path]
             page.goto(f"{url}/items/{number}")
             shown += page.inner_text(".texts")
             assert page.locator(".texts img, .texts script, .texts a").count() == 0
+            # Nobody is told where a text comes from.
+            assert not {"adversarial", "original", "first@1", "second@1"} & set(page.content().split('"'))
         assert trouble == []
         assert page.evaluate("window.harmed") is None
         page.close()
@@ -208,6 +227,22 @@ def test_going_back_shows_and_changes_answers(browser: Browser, runs: list[Path]
         unnamed = "e => e.filter(x => !x.labels.length && !x.getAttribute('aria-label')).length"
         assert page.eval_on_selector_all("input[type=radio]", unnamed) == 0
         assert page.get_attribute("#saved", "aria-live") == "polite"
+        page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_have_contrast(browser: Browser, runs: list[Path], tmp_path: Path, scheme: Any) -> None:
+    codes = make(runs, tmp_path / "s.db", "breaking-bert", n=4, annotators=1, checks=0)
+    with StudyFile.open(tmp_path / "s.db") as opened, serving(study_app(opened)) as url:
+        page, _ = signed_in(browser, url, codes[1], color_scheme=scheme)
+        assert page.evaluate(CONTRAST, "button.main") >= 4.5
+        page.click("text=I am ready")
+        ready(page, 1)
+        page.keyboard.press("3")
+        told(page, "Saved.")
+        for selector in (".reading", ".reading h2", "legend", ".end", "#saved", "#back", ".keys", "kbd"):
+            assert page.evaluate(CONTRAST, selector) >= 4.5, selector
+        assert page.evaluate(CONTRAST, "input:checked + span") >= 4.5
         page.close()
 
 
@@ -304,10 +339,12 @@ def test_beyond_loopback_a_token_is_needed(runs: list[Path], tmp_path: Path) -> 
         assert ask(url, "GET", "/", {})[0] == 403
         assert ask(url, "GET", "/?token=a-token-of-24-character", {})[0] == 403
         assert ask(url, "POST", "/sign-in", {"Origin": url}, "code=x")[0] == 403
+        assert ask(url, "GET", "/?token=%C3%A9", {"Cookie": "unfooled_access_\xe9=\xe9; x"})[0] == 403
         status, _, headers = ask(url, "GET", f"/?token={token}", {})
         assert (status, headers["location"]) == (303, "/")
         cookie = headers["set-cookie"].split(";")[0]
         assert token not in cookie
+        assert ask(url, "GET", "/", {"Cookie": cookie.partition("=")[0] + "=\xe9"})[0] == 403
         assert "Your code" in ask(url, "GET", "/", {"Cookie": cookie, "Host": "study.example"})[1]
     finally:
         server.terminate()

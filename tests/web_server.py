@@ -74,6 +74,7 @@ def serving(app: App, *, token: str = "") -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
+        getattr(app, "close", lambda: None)()
         server.should_exit = True
         thread.join(timeout=10)
 

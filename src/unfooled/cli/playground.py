@@ -14,7 +14,7 @@ from unfooled.data.loading import load_data
 from unfooled.errors import UserError
 from unfooled.victims.base import Victim
 from unfooled.victims.loading import load_victim
-from unfooled.web.playground_app import Playground, playground_app
+from unfooled.web.playground_app import Playground, PlaygroundApp
 from unfooled.web.repeating import ModelArguments
 from unfooled.web.serving import checked_token, serve
 
@@ -43,12 +43,12 @@ def run_playground(options: PlaygroundOptions) -> None:
     token = checked_token(options.host, allow_remote=options.allow_remote, token=options.token)
     load_recipe(options.attack)  # a wrong name is said before a model is loaded
     with Console(stderr=True).status("Loading …"):
-        app = playground_app(_playground(options))
+        app = PlaygroundApp(_playground(options))
 
     def announce(address: str) -> None:
         typer.echo(f"playground of {options.model}: open {address}\nCtrl-C stops it.")
 
-    serve(app, host=options.host, port=options.port, token=token, announce=announce)
+    serve(app, host=options.host, port=options.port, token=token, announce=announce, stop=app.close)
 
 
 def _playground(options: PlaygroundOptions) -> Playground:

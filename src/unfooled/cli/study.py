@@ -75,19 +75,26 @@ def run_serve(path: Path, *, host: str, port: int, allow_remote: bool, token: st
             for number, code in study.codes.items():
                 progress = study.progress(number)
                 typer.echo(f"  {number}  {spaced_code(code)}  {progress.done} of {progress.total} answered")
+            typer.echo(f"a link can carry a code: {address}#code=CODE")
             typer.echo("Ctrl-C stops the page; answers are in the file.")
 
         serve(app, host=host, port=port, token=wanted, announce=announce)
     typer.echo("stopped; every answer is in the file")
 
 
-def run_study_report(path: Path, *, only_attentive: bool, disagreements: int, as_json: bool) -> None:
+def run_study_report(
+    path: Path, *, only_attentive: bool, disagreements: int, answers: Path | None, as_json: bool
+) -> None:
     from unfooled.cli.study_tables import show_figures
+    from unfooled.evaluation.study.export import write_answers
     from unfooled.evaluation.study.figures import read_figures
 
     with StudyFile.open(path, reading=True) as study:
         figures = read_figures(study, only_attentive=only_attentive, disputed=disagreements)
+        written = None if answers is None else write_answers(study, answers)
     if as_json:
         typer.echo(json.dumps(figures.to_dict(), indent=2, ensure_ascii=False))
     else:
         show_figures(figures)
+        if written is not None:
+            typer.echo(f"\n{written} answers written to {answers}")

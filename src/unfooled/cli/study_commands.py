@@ -36,7 +36,7 @@ Answers are on disk before the page says so. Stop the server at any time; start 
 REPORT_EPILOG = """\b
 Examples:
   unfooled study report study.db
-  unfooled study report study.db --json
+  unfooled study report study.db --json --answers answers.csv
   unfooled report runs/textfooler runs/bae --study study.db -o report.html
 """
 
@@ -107,9 +107,12 @@ def report(
         bool, typer.Option("--only-attentive", help="Leave out annotators who failed most attention checks.")
     ] = False,
     disagreements: Annotated[int, typer.Option(min=0, help="How many disputed items to show.")] = 5,
+    answers: Annotated[Path | None, typer.Option(help="Also write every answer to this CSV file.")] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Say what people think so far: accuracy, naturalness, readability, agreement, quality, disputes."""
     from unfooled.cli.study import run_study_report
 
-    run_study_report(study, only_attentive=only_attentive, disagreements=disagreements, as_json=json)
+    run_study_report(
+        study, only_attentive=only_attentive, disagreements=disagreements, answers=answers, as_json=json
+    )

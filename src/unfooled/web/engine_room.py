@@ -77,8 +77,11 @@ class EngineRoom:
         self._thread.start()
 
     def close(self) -> None:
+        """Everything under way is cancelled; the batch that is being answered is waited for, a little."""
+        for lane in list(self._lanes.values()):
+            lane.cancelled = True
         self._new.put(None)
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=2)
 
     # -- from any thread ---------------------------------------------------------------------------
 

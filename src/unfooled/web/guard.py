@@ -67,7 +67,7 @@ class Guard:
             if not _from_here(headers, host):
                 await _answer(send, 403, "This request comes from another site, so it was refused.")
                 return
-            if not headers.get("content-length", "x").isdigit():
+            if not headers.get("content-length", "x").isdecimal():
                 await _answer(send, 411, "The length of the request is missing.")
                 return
             if int(headers["content-length"]) > MOST_BYTES:
@@ -81,7 +81,7 @@ class Guard:
     def _admitted(self, headers: MutableMapping[str, str]) -> bool:
         pairs = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
         given = [value for name, _, value in pairs if name == self._cookie]
-        return any(hmac.compare_digest(value, self._pass) for value in given)
+        return any(hmac.compare_digest(value.encode(), self._pass.encode()) for value in given)
 
     async def _ask_for_token(self, scope: Scope, send: Send) -> None:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)

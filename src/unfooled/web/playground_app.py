@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from unfooled.core.recipe import Recipe, all_recipes
 from unfooled.data.examples import Example
@@ -17,7 +16,7 @@ from unfooled.evaluation.session import require_resources
 from unfooled.text import Text
 from unfooled.victims.base import Victim
 from unfooled.web.engine_room import MOST_WORDS, EngineRoom, Wish
-from unfooled.web.guard import App
+from unfooled.web.guard import App, Receive, Scope, Send
 from unfooled.web.repeating import ModelArguments, repeat_command
 from unfooled.web.replies import form, json_reply, message, not_found, page, static
 from unfooled.web.visits import Visits
@@ -47,34 +46,37 @@ class Playground:
     sample: str = field(default=SAMPLE)
 
 
-def playground_app(shown: Playground) -> App:
-    try:
-        from starlette.applications import Starlette
-        from starlette.routing import Route
-    except ImportError as error:
-        raise MissingExtraError("the playground", "web") from error
+class PlaygroundApp:
+    """The application; `close` ends what is under way."""
 
-    room = EngineRoom(shown.victims)
-    pages = _Pages(shown, room)
+    def __init__(self, shown: Playground) -> None:
+        try:
+            from starlette.applications import Starlette
+            from starlette.routing import Route
+        except ImportError as error:
+            raise MissingExtraError("the playground", "web") from error
 
-    @asynccontextmanager
-    async def lifespan(_app: Any) -> AsyncIterator[None]:
-        yield
-        room.close()
+        self._room = EngineRoom(shown.victims)
+        self._visits = Visits(self._room)
+        pages = _Pages(shown, self._visits)
+        self._app: App = Starlette(
+            routes=[
+                Route("/", pages.home, methods=["GET"]),
+                Route("/texts", pages.texts, methods=["GET"]),
+                Route("/attacks", pages.begin, methods=["POST"]),
+                Route("/attacks/{visit}/events", pages.events, methods=["GET"]),
+                Route("/attacks/{visit}/cancel", pages.cancel, methods=["POST"]),
+                Route("/static/{name}", static, methods=["GET"]),
+            ],
+            exception_handlers={404: not_found, 405: not_found},
+        )
 
-    app: App = Starlette(
-        routes=[
-            Route("/", pages.home, methods=["GET"]),
-            Route("/texts", pages.texts, methods=["GET"]),
-            Route("/attacks", pages.begin, methods=["POST"]),
-            Route("/attacks/{visit}/events", pages.events, methods=["GET"]),
-            Route("/attacks/{visit}/cancel", pages.cancel, methods=["POST"]),
-            Route("/static/{name}", static, methods=["GET"]),
-        ],
-        exception_handlers={404: not_found, 405: not_found},
-        lifespan=lifespan,
-    )
-    return app
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+    def close(self) -> None:
+        self._visits.close()
+        self._room.close()
 
 
 @dataclass(frozen=True)
@@ -105,10 +107,10 @@ def _missing(recipe: Recipe, victims: Sequence[Victim]) -> str:
 
 
 class _Pages:
-    def __init__(self, shown: Playground, room: EngineRoom) -> None:
+    def __init__(self, shown: Playground, visits: Visits) -> None:
         self.shown = shown
         self.labels = shown.victims[0].labels
-        self.visits = Visits(room)
+        self.visits = visits
         self.proof = secrets.token_urlsafe(24)
         self.choices = choices(shown.victims)
         self.lower = [" ".join(content for _, content in one.content).lower() for one in shown.examples]
@@ -165,7 +167,7 @@ class _Pages:
         if visit is None:
             return message(404, "There is no such attack.")
         last = request.headers.get("last-event-id", "")
-        after = int(last) + 1 if last.isdigit() else 0
+        after = int(last) + 1 if last.isdecimal() else 0
         return StreamingResponse(
             visit.listen(after), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
         )
@@ -219,6 +221,6 @@ class _Pages:
 def _number(given: str, what: str, least: int, most: int) -> int | None:
     if not given.strip():
         return None
-    if not given.strip().isdigit() or not least <= int(given) <= most:
+    if not given.strip().isdecimal() or not least <= int(given) <= most:
         raise UserError(f"{what} is not a number from {least} to {most:,}.", "Leave it empty for none.")
     return int(given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from unfooled.web.pages import render, static_file
+from unfooled.web.templates import render, static_file
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -54,7 +54,7 @@ async def static(request: Request) -> Response:
         kind, content = static_file(request.path_params["name"])
     except KeyError:
         return message(404, "There is no such file.")
-    return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
+    return Response(content, media_type=kind, headers={"cache-control": "max-age=31536000, immutable"})
 
 
 async def not_found(_request: Request, _error: Exception) -> Response:

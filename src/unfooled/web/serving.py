@@ -34,8 +34,16 @@ def checked_token(host: str, *, allow_remote: bool, token: str | None) -> str:
     return token
 
 
-def serve(app: App, *, host: str, port: int, token: str, announce: Callable[[str], None]) -> None:
-    """Serve until interrupted. `announce` gets the address once it is open."""
+def serve(
+    app: App,
+    *,
+    host: str,
+    port: int,
+    token: str,
+    announce: Callable[[str], None],
+    stop: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until interrupted. `announce` gets the address once it is open; `stop` ends open streams."""
     try:
         import uvicorn
     except ImportError as error:
@@ -53,9 +61,15 @@ def serve(app: App, *, host: str, port: int, token: str, announce: Callable[[str
         timeout_keep_alive=75,
         ws="none",
     )
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            stop()
+            await super().shutdown(sockets)
+
     announce(f"{address}?token={token}" if token else address)
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        Server(config).run(sockets=[listening])
     except KeyboardInterrupt:
         pass
     finally:

@@ -113,6 +113,11 @@ class Visits:
         self._look_after(visit, seen=False)
         return visit
 
+    def close(self) -> None:
+        """Everybody who listens is told that it is over."""
+        for visit in list(self._visits.values()):
+            visit.cancel()
+
     def get(self, number: str) -> Visit | None:
         return self._visits.get(number)
 

@@ -62,7 +62,7 @@
     importance({ worth }) {
       const most = Math.max(1e-9, ...Object.values(worth));
       for (const [i, value] of Object.entries(worth)) {
-        this.words[i]?.style.setProperty("--worth", `${Math.round(55 * Math.max(0, value / most))}%`);
+        this.words[i]?.style.setProperty("--worth", Math.max(0, value / most).toFixed(2));
         if (this.words[i]) this.words[i].title = `worth ${value.toFixed(3)}`;
       }
       this.part(".legend").hidden = false;
@@ -133,7 +133,8 @@
       if (event.before.length) this.bars(event.before, true);
       if (event.probs.length) this.bars(event.probs);
       this.part(".took").textContent = `${event.seconds} s`;
-      this.part(".note").textContent = event.note;
+      const anyway = event.outcome === "skipped" && form.elements.label.value ? ". Choose “what the model says” as the class to attack its decision anyway." : "";
+      this.part(".note").textContent = event.note + anyway;
       const told = {
         success: ["broken", `broken by ${plural(event.edits.length, "edit", "edits")}`], failure: ["held", "holds"],
         skipped: ["none", "not attacked"], error: ["none", "error"],
@@ -214,7 +215,7 @@
     $("attack-it").disabled = true;
     $("cancel").disabled = false;
     document.body.dataset.state = "running";
-    say("Attacking …");
+    say("Getting the attack ready …");
     let answer;
     try {
       const response = await fetch("/attacks", { method: "POST", body: new URLSearchParams(new FormData(form)) });
@@ -225,6 +226,7 @@
     run.id = answer.id;
     run.source = new EventSource(`/attacks/${answer.id}/events`);
     run.source.onmessage = (message) => {
+      if (!run.queue.length && !run.begun) { run.begun = true; say("Attacking …"); }
       run.queue.push(JSON.parse(message.data));
       if (run.timer === null) run.timer = setTimeout(play, 0, run);
     };
@@ -276,6 +278,11 @@
     const toggle = (open) => { $("picker").hidden = !open; $("pick").setAttribute("aria-expanded", String(open)); if (open) { find(); $("find").focus(); } };
     $("pick").addEventListener("click", () => toggle($("picker").hidden));
     $("find").addEventListener("input", find);
+    $("find").addEventListener("keydown", (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault(); // it would start an attack; the first text found is what is meant
+      $("texts").querySelector("button")?.click();
+    });
   }
   // A text of one's own has no known class: the model's decision is attacked.
   form.addEventListener("input", (event) => { if (event.target.tagName === "TEXTAREA") form.elements.label.value = ""; });

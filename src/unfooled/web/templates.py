@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,12 @@ def static_file(name: str) -> tuple[str, str]:
     )
 
 
+@cache
+def static_address(name: str) -> str:
+    """Changes with the content, so that a browser may keep the file for ever."""
+    return f"/static/{name}?v={hashlib.sha256(static_file(name)[1].encode()).hexdigest()[:12]}"
+
+
 def render(page: str, **values: Any) -> str:
     return _environment().get_template(page).render(version=unfooled.__version__, **values)
 
@@ -42,7 +49,7 @@ def _environment() -> Environment:
     def load(name: str) -> str:
         return (folder / name).read_text(encoding="utf-8")
 
-    return Environment(
+    made = Environment(
         loader=FunctionLoader(load),
         autoescape=True,
         trim_blocks=True,
@@ -50,3 +57,5 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
+    made.globals["static"] = static_address
+    return made
