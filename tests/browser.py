@@ -21,6 +21,9 @@ def chromium() -> str:
     pytest.skip("no Chromium is installed")
 
 
+PATIENCE = 120_000  # milliseconds that a page may take on a machine that is busy with other work
+
+
 @contextmanager
 def open_browser() -> Iterator[Browser]:
     path = chromium()
@@ -31,3 +34,22 @@ def open_browser() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+# Contrast of an element's text with the grounds behind it, by the rule of the web's accessibility guidelines.
+CONTRAST = """
+(selector) => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const light = (colours) => {
+    for (const colour of colours) { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); }
+    const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((v) => v / 255)
+      .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const element = document.querySelector(selector);
+  const grounds = [];
+  for (let e = element; e; e = e.parentElement) grounds.unshift(getComputedStyle(e).backgroundColor);
+  const b = light(["white", ...grounds]);
+  const a = light([getComputedStyle(element).color]);
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+}"""

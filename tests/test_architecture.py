@@ -39,6 +39,9 @@ HEAVY = {
     "scipy",
     "jinja2",
     "matplotlib",
+    "starlette",
+    "uvicorn",
+    "nltk",
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 

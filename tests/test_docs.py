@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.core
 import typer.main
 
 from unfooled.cli.app import app
@@ -33,6 +34,9 @@ def test_commands_parse(line: str) -> None:
     _, name, *rest = shlex.split(line, comments=True)
     group: Any = typer.main.get_command(app)
     command = group.get_command(None, name)
+    while isinstance(command, typer.core.TyperGroup):
+        name, *rest = rest
+        command = command.get_command(None, name)  # type: ignore[arg-type]
     assert command is not None, f"no command {name}"
     with command.make_context(name, list(rest), resilient_parsing=False) as context:
         assert context.params

@@ -15,8 +15,10 @@ from unfooled.cli import (
     evaluation_commands,
     harden_commands,
     model_commands,
+    playground_commands,
     report_commands,
     study_commands,
+    threshold_commands,
     word_commands,
 )
 from unfooled.errors import UserError
@@ -203,8 +205,8 @@ app.command(epilog=model_commands.TRAIN_EPILOG)(model_commands.train)
 app.command(epilog=model_commands.COMPARE_EPILOG)(model_commands.compare)
 app.command(epilog=word_commands.WORDS_EPILOG)(word_commands.words)
 app.command(epilog=analysis_commands.ANALYSE_EPILOG)(analysis_commands.analyse)
-app.command(epilog=study_commands.CALIBRATE_EPILOG)(study_commands.calibrate)
-app.command(epilog=study_commands.TRANSFER_EPILOG)(study_commands.transfer)
+app.command(epilog=threshold_commands.CALIBRATE_EPILOG)(threshold_commands.calibrate)
+app.command(epilog=threshold_commands.TRANSFER_EPILOG)(threshold_commands.transfer)
 app.command(epilog=harden_commands.HARDEN_EPILOG)(harden_commands.harden)
 app.command(epilog=harden_commands.SEARCH_EPILOG)(harden_commands.search)
 app.command(epilog=evaluation_commands.EVALUATE_EPILOG)(evaluation_commands.evaluate)
@@ -212,6 +214,8 @@ app.command(epilog=evaluation_commands.REPLAY_EPILOG)(evaluation_commands.replay
 app.command(epilog=report_commands.REPORT_EPILOG)(report_commands.report)
 app.command(epilog=report_commands.MEASURE_EPILOG)(report_commands.measure)
 app.command(epilog=report_commands.GATE_EPILOG)(report_commands.gate)
+app.command(epilog=playground_commands.PLAYGROUND_EPILOG)(playground_commands.playground)
+app.add_typer(study_commands.app)
 
 
 @app.command()

@@ -25,13 +25,21 @@ from unfooled.report.words import visible
 
 
 def run_report(
-    runs: Sequence[Path], out: Path, *, folder: bool, tensorboard: Path | None, mlflow: str | None
+    runs: Sequence[Path],
+    out: Path,
+    *,
+    folder: bool,
+    study: Path | None,
+    tensorboard: Path | None,
+    mlflow: str | None,
 ) -> None:
     console = Console(stderr=True)
     if folder and len(runs) > 1:
         raise UserError("--folder takes one run", "leave --folder out to compare several in one page")
     with console.status("Writing the report …"):
-        written = write_report(runs[0], out) / "report.html" if folder else write_html(runs, out)
+        written = write_report(runs[0], out) / "report.html" if folder else out
+        if not folder or study is not None:
+            write_html(runs, written, study=study)
     for run in runs:
         if tensorboard is not None:
             log_to_tensorboard(run, tensorboard / (run.parent.name if run.suffix == ".sqlite" else run.name))

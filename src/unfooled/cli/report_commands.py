@@ -12,6 +12,7 @@ Examples:
   unfooled report runs/x -o report.html
   unfooled report runs/base runs/hardened -o comparison.html
   unfooled report runs/x -o report --folder
+  unfooled report runs/textfooler runs/bae --study study.db -o report.html
 """
 
 MEASURE_EPILOG = """\b
@@ -38,6 +39,9 @@ def report(
     folder: Annotated[
         bool, typer.Option("--folder", help="Also summary.md, summary.json and results.csv, for one run.")
     ] = False,
+    study: Annotated[
+        Path | None, typer.Option(help="Add what people said: a file of `unfooled study create`.")
+    ] = None,
     tensorboard: Annotated[Path | None, typer.Option(help="Also log the numbers to this folder.")] = None,
     mlflow: Annotated[
         str | None, typer.Option(help="Also log the numbers to this MLflow address (or folder).")
@@ -46,7 +50,7 @@ def report(
     """Write one self-contained HTML page about a run, or several side by side."""
     from unfooled.cli.report import run_report
 
-    run_report(runs, out, folder=folder, tensorboard=tensorboard, mlflow=mlflow)
+    run_report(runs, out, folder=folder, study=study, tensorboard=tensorboard, mlflow=mlflow)
 
 
 def measure(

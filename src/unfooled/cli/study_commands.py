@@ -1,4 +1,4 @@
-"""The options of `unfooled calibrate` and `unfooled transfer`; what they do is imported when they run."""
+"""The options of `unfooled study …`; what they do is imported when they run."""
 
 from __future__ import annotations
 
@@ -7,101 +7,112 @@ from typing import Annotated
 
 import typer
 
-CALIBRATE_EPILOG = """\b
+app = typer.Typer(
+    name="study",
+    help="Let people judge adversarial texts: make a study, serve its page, report what they say.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+CREATE_EPILOG = """\b
 Examples:
-  unfooled calibrate --from use:0.9 --to minilm --data tweets.csv
-  unfooled calibrate --from use:0.8 --scale arccos --to minilm --window 15 --data mr --kind neighbours
+  unfooled study create runs/textfooler runs/bae --n 100 --annotators 3 -o study.db
+  unfooled study create runs/gs-gr runs/gs-ec --protocol self-attention -o pairs.db
+  unfooled study create runs/tweets --protocol breaking-bert --n 100 -o tweets.db
+\b
+Protocols: bae (class and naturalness 1-5 after a primer), self-attention (class; which of two is more
+readable), breaking-bert (fluency and meaning 1-5), or a .toml file of your own.
 """
 
-TRANSFER_EPILOG = """\b
+SERVE_EPILOG = """\b
 Examples:
-  unfooled transfer --from runs/x --to models/lstm
-  unfooled transfer --from runs/x --to models/lstm models/svm models/word-cnn
-  unfooled transfer --from runs/x --from runs/y --to models/lstm --json
+  unfooled study serve study.db
+  unfooled study serve study.db --host 0.0.0.0 --allow-remote --token new
+\b
+Answers are on disk before the page says so. Stop the server at any time; start it again to go on.
+"""
+
+REPORT_EPILOG = """\b
+Examples:
+  unfooled study report study.db
+  unfooled study report study.db --json --answers answers.csv
+  unfooled report runs/textfooler runs/bae --study study.db -o report.html
 """
 
 
-def calibrate(
-    from_: Annotated[str, typer.Option("--from", help="Encoder and published threshold, ENCODER:THRESHOLD.")],
-    to: Annotated[str, typer.Option("--to", help="Encoder to find the equal threshold for.")],
-    data: Annotated[str, typer.Option("--data", "-d", help="Texts to make pairs of; labels do not matter.")],
-    scale: Annotated[str, typer.Option(help="Scale of the threshold: cosine, angular, arccos.")] = "cosine",
-    to_scale: Annotated[str | None, typer.Option(help="Scale of the answer. [default: the same]")] = None,
-    window: Annotated[str, typer.Option(help="Words around the edit, or `none` for whole texts.")] = "none",
-    kind: Annotated[str, typer.Option(help="Replacements: neighbours, random words, or both.")] = "both",
-    pairs: Annotated[int, typer.Option(min=20, help="How many pairs to measure.")] = 2000,
-    neighbours: Annotated[
-        str, typer.Option(help="Neighbour table: name, JSON table or vectors file.")
-    ] = "counter-fitted",
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same pairs.")] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Folder for calibration.json, .svg, .png. [default: calibration/…]"),
+@app.command(epilog=CREATE_EPILOG)
+def create(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs with successes.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The study file to write.")],
+    protocol: Annotated[
+        str, typer.Option(help="bae, self-attention, breaking-bert, or a .toml file.")
+    ] = "bae",
+    n: Annotated[
+        int, typer.Option("--n", "-n", min=1, help="Adversarial texts in all, evenly from the runs.")
+    ] = 100,
+    annotators: Annotated[int, typer.Option(min=1, help="How many people; each gets a code.")] = 3,
+    originals: Annotated[
+        int | None, typer.Option(min=0, help="Originals among the items. [default: the protocol's]")
     ] = None,
-    split: Annotated[str, typer.Option(help="Split of a named set or datasets folder.")] = "test",
-    text_column: Annotated[
-        str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")
+    checks: Annotated[
+        int | None, typer.Option(min=0, help="Attention checks. [default: one in twenty, two at least]")
     ] = None,
-    label_column: Annotated[str | None, typer.Option(help="Label column.")] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8-sig",
-    clean: Annotated[
-        str | None, typer.Option(help="Clean texts first: `tweets`, or steps such as links,handles.")
+    primer: Annotated[
+        int | None, typer.Option(min=0, help="Originals to read first. [default: the protocol's]")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same texts and orders.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print codes and counts as JSON.")] = False,
 ) -> None:
-    """Map a published similarity threshold to another sentence encoder, by equal shares of real pairs."""
-    from unfooled.cli.calibrate import CalibrateOptions, run_calibrate
+    """Sample successes of runs, mix in originals and attention checks, and give every annotator a code."""
+    from unfooled.cli.study import run_create
 
-    options = CalibrateOptions(
-        source=from_,
-        target=to,
-        data=data,
-        scale=scale,
-        to_scale=to_scale,
-        window=window,
-        kind=kind,
-        pairs=pairs,
-        neighbours=neighbours,
+    run_create(
+        runs,
+        out,
+        protocol=protocol,
+        n=n,
+        annotators=annotators,
+        originals=originals,
+        checks=checks,
+        primer=primer,
         seed=seed,
-        out=out,
-        split=split,
-        text_column=text_column,
-        label_column=label_column,
-        encoding=encoding,
-        clean=clean,
-        json=json,
+        as_json=json,
     )
-    raise typer.Exit(run_calibrate(options))
 
 
-def transfer(
-    from_: Annotated[list[Path], typer.Option("--from", help="Folder of a run; may be repeated.")],
-    to: Annotated[list[str], typer.Option("--to", help="A model, as for `attack --model`; may be repeated.")],
-    more: Annotated[list[str] | None, typer.Argument(help="More models.", show_default=False)] = None,
-    labels: Annotated[
-        str | None, typer.Option(help="The models' class names in their order, comma-separated.")
-    ] = None,
-    label_map: Annotated[str | None, typer.Option(help="Run label=model label, comma-separated.")] = None,
-    victim_option: Annotated[
-        list[str] | None, typer.Option(help="name=value for the models' adapter.")
-    ] = None,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Load a pickle. It may run any code.")
+@app.command(epilog=SERVE_EPILOG)
+def serve(
+    study: Annotated[Path, typer.Argument(help="A file of `study create`.")],
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free one.")] = 8765,
+    allow_remote: Annotated[
+        bool, typer.Option("--allow-remote", help="Needed for a --host that other machines can reach.")
     ] = False,
-    again: Annotated[bool, typer.Option("--again", help="Score again what was scored before.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON and nothing else.")] = False,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="UNFOOLED_TOKEN", help="What visitors from elsewhere need; `new` makes one."),
+    ] = None,
 ) -> None:
-    """Score the texts that fooled one model on other models; nothing is searched anew."""
-    from unfooled.cli.transfer import TransferOptions, run_transfer
+    """Open the page on which annotators judge, one item at a time."""
+    from unfooled.cli.study import run_serve
 
-    options = TransferOptions(
-        runs=tuple(from_),
-        models=(*to, *(more or ())),
-        labels=labels,
-        label_map=label_map,
-        victim_options=tuple(victim_option or ()),
-        trust_pickle=trust_pickle,
-        again=again,
-        json=json,
+    run_serve(study, host=host, port=port, allow_remote=allow_remote, token=token)
+
+
+@app.command(epilog=REPORT_EPILOG)
+def report(
+    study: Annotated[Path, typer.Argument(help="A file of `study create`.")],
+    only_attentive: Annotated[
+        bool, typer.Option("--only-attentive", help="Leave out annotators who failed most attention checks.")
+    ] = False,
+    disagreements: Annotated[int, typer.Option(min=0, help="How many disputed items to show.")] = 5,
+    answers: Annotated[Path | None, typer.Option(help="Also write every answer to this CSV file.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Say what people think so far: accuracy, naturalness, readability, agreement, quality, disputes."""
+    from unfooled.cli.study import run_study_report
+
+    run_study_report(
+        study, only_attentive=only_attentive, disagreements=disagreements, answers=answers, as_json=json
     )
-    raise typer.Exit(run_transfer(options))

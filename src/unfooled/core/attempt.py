@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ class Goal(Protocol):
     def judge(self, probs: NDArray[np.float64], label: int, /) -> tuple[list[float], list[bool]]: ...
 
 
+Watch: TypeAlias = Callable[[Sequence[Scored], bool], None]  # texts scored together; are they probes?
+
+
 class Attempt:
     """What a search may use of the example it works on. The search itself keeps no other state."""
 
@@ -50,6 +53,7 @@ class Attempt:
         self.best: Scored | None = None
         self.note = ""  # why a search gave up, where that is not obvious
         self.facts: dict[str, float] = {}  # what else a search found out; written into the result
+        self.watch: Watch | None = None  # told of every score; changes nothing
         self._charged: set[Hashable] = set()
         self._known: dict[Hashable, Row] = {}
 
@@ -91,6 +95,8 @@ class Attempt:
             scored = [one._replace(similarity=similarities[i]) for one, i in zip(scored, places, strict=True)]
         if not probe and scored:
             self.best = most_similar([*scored, *([self.best] if self.best else [])])
+        if self.watch is not None:
+            self.watch(scored, probe)
         if refused:
             raise self.spent()
         return scored

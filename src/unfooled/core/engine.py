@@ -58,6 +58,17 @@ class Engine(Generic[R]):
     def traffic(self) -> dict[str, Traffic]:
         return self._scheduler.traffic
 
+    def add(self, oracles: Mapping[str, Oracle | AsyncOracle]) -> None:
+        """More oracles while it runs, from within its jobs; drained before those it has, so the victim stays
+        last. Names that it knows keep their oracle."""
+        new = {name: one for name, one in oracles.items() if name not in self.oracles}
+        self.oracles = {**new, **self.oracles}
+        self._scheduler.uncached |= {n for n, one in new.items() if not getattr(one, "cacheable", True)}
+
+    def cancel(self, key: Hashable) -> bool:
+        """End a program without a result, from within a job or an oracle; False if it is not under way."""
+        return self._scheduler.cancel(key)
+
     def run(self, jobs: Iterable[Job[R]]) -> Iterator[Finished[R]]:
         """Yield each program's end as it comes. `jobs` is read only as fast as the window empties.
 

@@ -140,6 +140,19 @@ class Scheduler(Generic[R]):
             if not waiter.live.dead:
                 self._step(waiter.live, None, error)
 
+    def cancel(self, key: Hashable) -> bool:
+        """End one live program without a result. What it asked is forgotten unless others ask it too."""
+        waiting = [
+            w for table in (self._pending, self._flying) for items in table.values() for w in items.values()
+        ]
+        lives = {id(one.live): one.live for waiters in waiting for one in waiters if one.live.key == key}
+        found = [live for live in lives.values() if not live.dead]
+        for live in found:
+            live.dead = True
+            live.program.close()
+            self.live -= 1
+        return bool(found)
+
     def close(self) -> None:
         """End every live program; its `finally` blocks run."""
         for table in (self._pending, self._flying):

@@ -29,6 +29,7 @@ from unfooled.evaluation.remarks import PREFIX
 from unfooled.evaluation.store import RunFile
 from unfooled.evaluation.transfer import Transfer, stored_transfers
 from unfooled.report.comparing import comparison_charts, comparisons, tables
+from unfooled.report.people import read_people
 from unfooled.report.reading import Hint, Verdict, charts, hints, judge
 from unfooled.report.tables import counts_line, summary_rows
 from unfooled.report.words import pieces, visible
@@ -101,8 +102,8 @@ class RunView:
         ]
 
 
-def write_html(runs: Sequence[Path], out: Path) -> Path:
-    """Write the page about `runs` to `out`."""
+def write_html(runs: Sequence[Path], out: Path, *, study: Path | None = None) -> Path:
+    """Write the page about `runs` to `out`; with a study, what people said about their texts as well."""
     from jinja2 import Environment
 
     if not runs:
@@ -128,6 +129,7 @@ def write_html(runs: Sequence[Path], out: Path) -> Path:
         tables=tables(views),
         hints=_all_hints(views),
         charts=[*comparison_charts(views), *charts(views)],
+        people=None if study is None else read_people(study, runs),
         outcomes=OUTCOMES,
         labels=[visible(label) for label in views[0].labels],
         data=data,

@@ -1,0 +1,119 @@
+"""The figures of a study in the terminal."""
+
+from __future__ import annotations
+
+import math
+
+from rich.console import Console
+from rich.table import Table
+
+from unfooled.evaluation.study.figures import Figures
+from unfooled.report.people import headline, judged_words, mean_text
+from unfooled.report.words import visible
+
+
+def show_figures(figures: Figures) -> None:
+    console = Console()
+
+    def say(text: str, style: str = "") -> None:
+        console.print(visible(text), style=style, highlight=False, markup=False)
+
+    say(f"protocol {figures.protocol}: {figures.paper}", "bold")
+    done = f"{figures.complete} of {len(figures.annotators)} annotators have answered everything"
+    say(done + (f"; left out: {', '.join(map(str, figures.left_out))}" if figures.left_out else ""))
+    for notice in figures.notices:
+        say(f"! {notice}", "yellow")
+    if line := headline(figures):
+        say(line, "bold")
+    console.print(_sources(figures))
+    console.print(_agreement(figures))
+    if figures.correlations:
+        console.print(_correlations(figures))
+    console.print(_annotators(figures))
+    if figures.disputes:
+        say("\nitems on which people differ most", "bold")
+        for one in figures.disputes:
+            say(f"  item {one.item}, {one.source}, {one.question}: {', '.join(one.answers)}")
+            say(f"    {one.text if len(one.text) <= 300 else one.text[:300] + '…'}", "dim")
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for number, name in enumerate(columns):
+        table.add_column(name, justify="right" if number else "left")
+    return table
+
+
+def _sources(figures: Figures) -> Table:
+    scales = [question.id for question in figures.questions if question.kind == "scale"]
+    labels = any(question.kind == "label" for question in figures.questions)
+    pairs = any(one.readability for one in figures.sources)
+    names = ["right class", "by majority"] if labels else []
+    table = _table(
+        "\nwhat people say", "texts of", "items", *names, *scales, *(["readability"] if pairs else [])
+    )
+    for one in figures.sources:
+        cells = [visible(one.name), str(one.items)]
+        if labels:
+            cells += [mean_text(one.accuracy, "{:.1%}"), _number(one.majority, "{:.1%}")]
+        cells += [mean_text(one.scales[name], "{:.2f}") for name in scales]
+        if pairs:
+            read = one.readability
+            cells.append(f"{read.value:.2f} ({read.low:.2f} – {read.high:.2f})" if read else "–")
+        table.add_row(*cells)
+    return table
+
+
+def _agreement(figures: Figures) -> Table:
+    table = _table(
+        "\nagreement: Krippendorff's alpha, Fleiss' kappa",
+        "question",
+        "alpha",
+        "items",
+        "kappa",
+        "items",
+        "in words",
+    )
+    for one in figures.agreement:
+        table.add_row(
+            one.question,
+            f"{_number(one.alpha, '{:.3f}')} ({one.level})",
+            str(one.items),
+            _number(one.kappa, "{:.3f}"),
+            str(one.complete),
+            judged_words(one.alpha),
+        )
+    return table
+
+
+def _correlations(figures: Figures) -> Table:
+    table = _table(
+        "\npeople and measures (rank correlation)", "measure", "question", "rho", "95 % interval", "n"
+    )
+    for one in figures.correlations:
+        interval = f"{one.low:+.2f} – {one.high:+.2f}" if math.isfinite(one.low) else "–"
+        table.add_row(visible(one.measure), one.question, _number(one.value, "{:+.2f}"), interval, str(one.n))
+    return table
+
+
+def _annotators(figures: Figures) -> Table:
+    table = _table(
+        "\nannotators", "number", "answered", "checks", "with most others", "distance", "seconds", "remarks"
+    )
+    for one in figures.annotators:
+        remarks = [] if one.attentive else ["fails the attention checks"]
+        remarks += ["the same answer on every scale"] if one.same else []
+        table.add_row(
+            str(one.number),
+            f"{one.answered} of {one.total}",
+            f"{one.checks_passed} of {one.checks}",
+            _number(one.agrees, "{:.0%}"),
+            _number(one.distance, "{:.2f}"),
+            _number(one.seconds, "{:.1f}"),
+            "; ".join(remarks),
+        )
+    return table
+
+
+def _number(value: float, form: str) -> str:
+    return form.format(value) if math.isfinite(value) else "–"

@@ -1,0 +1,1 @@
+"""Studies with people: protocols, sampling, the study file, and what the answers say."""

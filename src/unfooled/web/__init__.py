@@ -1,0 +1,1 @@
+"""Pages that people use: the study of an annotator, and the playground."""

@@ -1,0 +1,91 @@
+"""Servers of pages for tests: in a process of its own as a user starts it, or quickly in a thread."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from unfooled.web.guard import App, Guard
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start(*arguments: str | Path, port: int) -> subprocess.Popen[str]:
+    """`unfooled …` with this port; returns when the port answers."""
+    pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
+    command = [sys.executable, "-m", "unfooled.cli", *map(str, arguments), "--port", str(port)]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | {"NO_COLOR": "1"},
+    )
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            assert process.stdout is not None
+            raise AssertionError(process.stdout.read())
+        try:
+            with closing(socket.create_connection(("127.0.0.1", port), timeout=1)):
+                return process
+        except OSError:
+            time.sleep(0.05)
+    process.kill()
+    raise AssertionError("the server did not start")
+
+
+@contextmanager
+def serving(app: App, *, token: str = "") -> Iterator[str]:
+    """The address of a server in a thread, behind the same guard as a real one."""
+    uvicorn = pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
+    port = free_port()
+    config = uvicorn.Config(
+        Guard(app, token=token),
+        host="127.0.0.1",
+        port=port,
+        log_level="error",
+        access_log=False,
+        timeout_graceful_shutdown=1,
+        ws="none",
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until = time.monotonic() + 30
+    while not server.started:
+        assert time.monotonic() < until, "the server did not start"
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        getattr(app, "close", lambda: None)()
+        server.should_exit = True
+        thread.join(timeout=10)
+
+
+def request(
+    url: str, method: str, path: str, headers: dict[str, str], body: str = ""
+) -> tuple[int, str, dict[str, str]]:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
+    kind = {"Content-Type": "application/x-www-form-urlencoded"} if body else {}
+    connection.request(method, path, body or None, kind | headers)
+    answer = connection.getresponse()
+    found = answer.status, answer.read().decode(), {k.lower(): v for k, v in answer.getheaders()}
+    connection.close()
+    return found
