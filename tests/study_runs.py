@@ -39,7 +39,12 @@ def result(key: int, content: str, *, word: str = "awful", outcome: Outcome = "s
 
 def write_run(folder: Path, results: list[Result], *, attack: str = "made@1", data: str = "d") -> Path:
     header = {
-        "identity": {"recipe": {"name": attack}, "data": data, "labels": ["negative", "positive"]},
+        "identity": {
+            "recipe": {"name": attack},
+            "victim": "v",
+            "data": data,
+            "labels": ["negative", "positive"],
+        },
         "environment": {"attack": attack, "victim": "toy", "data": "rows", "preflight": ["fine"]},
     }
     with RunFile.open(folder, header) as file:

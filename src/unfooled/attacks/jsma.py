@@ -15,8 +15,7 @@ Versions
     @grammatical  what the paper wished for: of the 50 words with the highest projections, the first that has
                   the part of speech of the word it replaces and keeps the sentence's meaning; a position
                   without one is passed over. `search.constraints` holds the checks.
-    @fluent       the same with a language model in the loop, the paper's other wish: of the 500 words with
-                  the highest projections, the first that has the part of speech of the word it replaces and
+    @fluent       the same with a language model: of the 500 highest, the first with the part of speech that
                   makes the nine words around it at most e^3 times less likely to a trigram model.
 
 Settings: `search.order` is `recent`, `gradient` (the position with the longest gradient, looked up anew at
@@ -135,24 +134,17 @@ def _won(a: Attempt, scores: np.ndarray) -> bool:
 
 def _version(version: str, summary: str, search: Jsma) -> Recipe:
     paper = "lstm-jsma-imdb-2017, after Papernot et al. 2016, arXiv:1604.08275"
-    return Recipe(
-        name="jsma", version=version, summary=summary, paper=paper, goal=Untargeted(), search=search
-    )
+    goal = Untargeted()
+    return Recipe(name="jsma", version=version, summary=summary, paper=paper, goal=goal, search=search)
 
 
-_FLUENT = (SamePartOfSpeech(), Fluency(3.0, against="current", window=9))
-_CHECKS = (SamePartOfSpeech(), SentenceSimilarity(threshold=0.840845, scale="angular"))
+_MEANING = SentenceSimilarity(threshold=0.840845, scale="angular")
+_GRAMMATICAL = Jsma(candidates=50, constraints=(SamePartOfSpeech(), _MEANING))
+_SPEECH = Fluency(3.0, against="current", window=9)
+_FLUENT = Jsma(candidates=500, constraints=(SamePartOfSpeech(), _SPEECH))
 
 RECIPES: dict[str, Recipe] = {
     "paper": _version("paper", "swaps recent words along the sign of the gradient", Jsma()),
-    "grammatical": _version(
-        "grammatical",
-        "the same with words that keep part of speech and meaning",
-        Jsma(candidates=50, constraints=_CHECKS),
-    ),
-    "fluent": _version(
-        "fluent",
-        "the same with words that keep part of speech and fluency",
-        Jsma(candidates=500, constraints=_FLUENT),
-    ),
+    "grammatical": _version("grammatical", "the same, keeping part of speech and meaning", _GRAMMATICAL),
+    "fluent": _version("fluent", "the same, keeping part of speech and fluency", _FLUENT),
 }
