@@ -250,13 +250,13 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_weights(tmp_path: Path
 
 def test_the_best_epoch_is_found_where_the_folder_was_moved_to(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from unfooled.training.torch_families import _at_home
+    from unfooled.training.torch_families import at_home
 
     checkpoint = tmp_path / "checkpoints" / "checkpoint-8"
     checkpoint.mkdir(parents=True)
     file = checkpoint / "trainer_state.json"
     file.write_text(json.dumps({"best_model_checkpoint": "/elsewhere/checkpoints/checkpoint-4", "epoch": 2}))
-    _at_home(checkpoint)
+    at_home(checkpoint)
     state = json.loads(file.read_text())
     assert state == {"best_model_checkpoint": str(tmp_path / "checkpoints" / "checkpoint-4"), "epoch": 2}
 

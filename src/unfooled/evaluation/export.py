@@ -24,6 +24,7 @@ Record: TypeAlias = dict[str, Any]
 _KINDS = {
     "key": "int", "outcome": "str", "label": "int", "label_name": "str", "text": "str",
     "perturbed_text": "str",
+    "output_before": "str", "output_after": "str",
     "predicted_before": "str", "predicted_after": "str", "p_true_before": "float", "p_true_after": "float",
     "words": "int", "changed_words": "int", "perturbed_share": "float", "queries": "int", "asked": "int",
     "similarity": "float", "edits": "str", "note": "str", "facts": "str",
@@ -77,6 +78,8 @@ def _record(result: Result, names: Sequence[str], cleaned: bool) -> Record:
         **_uncleaned(result, cleaned),
         "text": result.original,
         "perturbed_text": result.perturbed,
+        "output_before": result.output,
+        "output_after": result.perturbed_output,
         "predicted_before": _predicted(result.probs, names),
         "predicted_after": _predicted(result.perturbed_probs, names),
         "p_true_before": _p_true(result.probs, result.label),

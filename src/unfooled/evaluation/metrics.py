@@ -7,14 +7,16 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from unfooled.core.result import OUTCOMES, Outcome, Result
+from unfooled.evaluation.outputs import Outputs, compare_outputs
 from unfooled.evaluation.statistics import bootstrap_mean, wilson
 from unfooled.evaluation.store import RunFile
+from unfooled.resources.bleu import Compared
 
 _TOP = 10
 _NOTES = 3
@@ -101,6 +103,8 @@ class Summary:
     substitutions: tuple[Substitution, ...]  # the most frequent ones of the successes, in lower case
     error_notes: tuple[ErrorNote, ...]  # the most frequent ones
     draws: Mean  # share of random draws that succeed, per attacked example; of attacks that draw many times
+    outputs: tuple[Compared, ...] = ()  # BLEU and chrF before and under attack, of a victim that writes
+    writes: bool = False  # the victim writes text: there is no accuracy
 
     @property
     def total(self) -> int:
@@ -128,6 +132,7 @@ class Summary:
             "queries": self.queries.to_dict(),
             "similarity": self.similarity.to_dict(),
             "draws": self.draws.to_dict(),
+            "outputs": [asdict(one) for one in self.outputs],
             "substitutions": [
                 {"before": s.before, "after": s.after, "count": s.count} for s in self.substitutions
             ],
@@ -143,9 +148,13 @@ def summarise(run: RunFile) -> Summary:
     pairs: Counter[tuple[str, str]] = Counter()
     notes: dict[str, list[int]] = {}
     right_before = right_after = 0
+    written: list[Outputs] = []
+    writes = not run.labels
     for result in run.results():
         counts[result.outcome] += 1
-        if result.outcome != "error":
+        if writes and result.outcome != "error":
+            written.append(Outputs.of(result))
+        elif result.outcome != "error":
             right_before += decided(result.probs) == result.label
             right_after += decided(result.perturbed_probs) == result.label
         if result.outcome in ("success", "failure"):
@@ -161,7 +170,7 @@ def summarise(run: RunFile) -> Summary:
         elif result.outcome == "error":
             _count_note(notes, result)
     attacked = counts["success"] + counts["failure"]
-    judged = attacked + counts["skipped"]
+    judged = 0 if writes else attacked + counts["skipped"]
     return Summary(
         counts=counts,
         accuracy_before=Rate.of(right_before, judged),
@@ -179,12 +188,14 @@ def summarise(run: RunFile) -> Summary:
             ]
         ),
         draws=Mean.of(draws),
+        outputs=compare_outputs(written),
+        writes=writes,
     )
 
 
 def decided(probs: Sequence[float]) -> int:
-    """The class that the victim decides for."""
-    return max(range(len(probs)), key=probs.__getitem__)
+    """The class that the victim decides for; -1 where it writes text and decides nothing."""
+    return max(range(len(probs)), key=probs.__getitem__, default=-1)
 
 
 def _count_pairs(pairs: Counter[tuple[str, str]], result: Result) -> None:

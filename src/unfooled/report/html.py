@@ -25,10 +25,13 @@ from unfooled.core.result import OUTCOMES, Result
 from unfooled.errors import RunFileError
 from unfooled.evaluation.ledger import Column, Ledger
 from unfooled.evaluation.metrics import Summary, summarise
+from unfooled.evaluation.outputs import ATTENTION
+from unfooled.evaluation.remarks import PREFIX
 from unfooled.evaluation.store import RunFile
-from unfooled.report.reading import Hint, Verdict, charts, comparisons, hints, judge
-from unfooled.report.tables import counts_line, summary_rows
-from unfooled.report.words import pieces, visible
+from unfooled.report.attention_maps import attention_charts
+from unfooled.report.reading import Chart, Hint, Verdict, charts, comparisons, hints, judge
+from unfooled.report.tables import counts_line, signatures, summary_rows
+from unfooled.report.words import output_pieces, pieces, visible
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +51,11 @@ class RunView:
     settings: str
     data_fingerprint: str
     measures: dict[str, Column]
+    attention: tuple[dict[str, Any], ...] = ()  # maps of a few examples, where the victim writes
+
+    @property
+    def signatures(self) -> list[str]:
+        return signatures(self.summary)
 
     @property
     def counts(self) -> str:
@@ -70,14 +78,20 @@ class RunView:
     @property
     def numbers(self) -> list[dict[str, str]]:
         rows = {row.name: row for row in summary_rows(self.summary)}
-        before, under = rows["accuracy before attack"], rows["accuracy under attack"]
+        what = "BLEU" if self.summary.writes else "accuracy"
         success, share = rows["success rate of the attack"], rows["words changed, share"]
+        falls = []
+        if f"{what} before attack" in rows:
+            before, under = rows[f"{what} before attack"], rows[f"{what} under attack"]
+            falls.append(
+                {
+                    "value": f"{before.value} → {under.value}",
+                    "name": f"{what} before and under attack",
+                    "note": f"under attack {under.interval}, n = {under.n}",
+                }
+            )
         return [
-            {
-                "value": f"{before.value} → {under.value}",
-                "name": "accuracy before and under attack",
-                "note": f"under attack {under.interval}, n = {under.n}",
-            },
+            *falls,
             {
                 "value": success.value,
                 "name": "of the attacks succeed",
@@ -120,7 +134,7 @@ def write_html(runs: Sequence[Path], out: Path) -> Path:
         rows=_rows(views),
         comparisons=comparisons(views),
         hints=_all_hints(views),
-        charts=charts(views),
+        charts=[*charts(views), *_maps(views)],
         outcomes=OUTCOMES,
         labels=[visible(label) for label in views[0].labels],
         data=data,
@@ -152,6 +166,7 @@ def _view(path: Path, name: str) -> RunView:
         ledger = Ledger.read(file.results())
         measures = {name: _column(ledger, file.measured(name)) for name in file.measures()}
     environment = header["environment"]
+    attention = header.pop(PREFIX + ATTENTION, None)  # shown as pictures, not as settings
     return RunView(
         name=visible(name),
         path=path,
@@ -164,9 +179,15 @@ def _view(path: Path, name: str) -> RunView:
         verdict=judge(summary),
         preflight=tuple(visible(line) for line in environment.get("preflight", ())),
         settings=visible(json.dumps(header, indent=2, ensure_ascii=False)),
+        attention=tuple(attention or ()),
         data_fingerprint=str(header["identity"]["data"]),
         measures=measures,
     )
+
+
+def _maps(views: Sequence[RunView]) -> list[Chart]:
+    several = len(views) > 1
+    return [one for view in views for one in attention_charts(view.attention, view.name if several else "")]
 
 
 def _column(ledger: Ledger, values: dict[int, float]) -> Column:
@@ -235,6 +256,10 @@ def _packed_row(number: int, at: int, ledger: Ledger, result: Result) -> list[An
         for place, (name, content) in enumerate(result.fields)
         if place != result.field
     ]
+    output = [
+        visible(piece.text) if piece.kind == "same" else [changed[piece.kind], visible(piece.text)]
+        for piece in output_pieces(result)
+    ]
     return [
         number,
         result.key,
@@ -251,6 +276,7 @@ def _packed_row(number: int, at: int, ledger: Ledger, result: Result) -> list[An
         shown,
         others,
         visible(result.note),
+        output,
     ]
 
 

@@ -17,9 +17,12 @@ class Row(NamedTuple):
 
 def summary_rows(summary: Summary) -> list[Row]:
     """Rates with their 95 % intervals and the number of examples behind them."""
-    rows = [
+    accuracy = [
         _rate("accuracy before attack", summary.accuracy_before),
         _rate("accuracy under attack", summary.accuracy_under_attack),
+    ]
+    rows = [
+        *(_outputs(summary) if summary.writes else accuracy),
         _rate("success rate of the attack", summary.success_rate),
         _mean("words changed (of successes)", summary.words_changed, "{:.2f}"),
         _mean("words changed, share", summary.perturbed_share, "{:.1%}"),
@@ -31,6 +34,27 @@ def summary_rows(summary: Summary) -> list[Row]:
     if summary.similarity.n:
         rows.append(_mean("similarity of the last edit", summary.similarity, "{:.3f}"))
     return rows
+
+
+def _outputs(summary: Summary) -> list[Row]:
+    """Corpus scores of the outputs, and how sure the difference is."""
+    rows = []
+    for one in summary.outputs:
+        name = {"bleu": "BLEU", "chrf": "chrF"}[one.metric]
+        parts = (
+            ("before attack", one.before, "{:.2f}"),
+            ("under attack", one.after, "{:.2f}"),
+            (f"change (p = {one.p:.3f})", one.change, "{:+.2f}"),
+        )
+        for when, (value, low, high), form in parts:
+            interval = f"{form.format(low)} – {form.format(high)}"
+            rows.append(Row(f"{name} {when}", form.format(value), interval, str(one.n)))
+    return rows
+
+
+def signatures(summary: Summary) -> list[str]:
+    """How sacrebleu computed the scores, in its own words."""
+    return [f"sacrebleu {one.metric}: {one.signature}" for one in summary.outputs]
 
 
 def counts_line(summary: Summary) -> str:
