@@ -281,7 +281,7 @@ def test_a_stop_while_saving_does_not_train_on(tmp_path: Path, monkeypatch: pyte
     options = options_of("lstm", epochs=30, patience=2, lr=0.05)
     trained("lstm", singles(), tmp_path / "whole", options=options)
     with monkeypatch.context() as patch:
-        patch.setattr(torch_families, "_save", lambda *_: sys.exit(1))
+        patch.setattr(torch_families, "save_model", lambda *_: sys.exit(1))
         with pytest.raises(SystemExit):
             trained("lstm", singles(), tmp_path / "cut", options=options)
     seen = Seen()

@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from test_cli import unfooled
 from tiny_translation import WORDS, parallel, victim, write_files
+from unfooled.attacks.keyword_search import KeywordSearch
 from unfooled.attacks.output_goals import BleuDrop, Keyword, NonOverlapping, words_of
 from unfooled.attacks.sources import UserTable
-from unfooled.attacks.targeted_keyword import KeywordSearch
 from unfooled.attacks.typo import KEYS, KeyboardTypos, OneTypo, typos_of
+from unfooled.cli.app import app
 from unfooled.core.engine import Engine
 from unfooled.core.recipe import Recipe, load_recipe, with_setting
 from unfooled.core.result import Result
-from unfooled.core.writing import Asked, Written, writing_attempt
+from unfooled.core.writing import Asked, TextGoal, Written, writing_attempt
 from unfooled.data.parallel import ParallelText
 from unfooled.errors import CapabilityError, DataError, UserError
 from unfooled.evaluation.run import Run, attack
@@ -60,7 +61,9 @@ def near(text: str, keyword: str) -> float:
 
 def oracles(vocabulary: Sequence[str] = tuple(WORDS)) -> dict[str, Any]:
     return {
+        "vocabulary:all:victim": Answering(lambda _: tuple(vocabulary)),
         "vocabulary:1000:victim": Answering(lambda _: tuple(vocabulary)),
+        "pulls": Answering(lambda item: tuple(vocabulary)[: item.most]),
         "target-words:50-250": Answering(lambda _: tuple(WORDS.values())),
         "nearness": Answering(lambda item: near(item.text, item.keyword)),
         "sentence-distance:mean": Answering(lambda item: float(abs(len(item[0]) - len(item[1])))),
@@ -69,15 +72,8 @@ def oracles(vocabulary: Sequence[str] = tuple(WORDS)) -> dict[str, Any]:
 
 
 def run_one(recipe: Recipe, text: str, reference: str = "", answers: Any = None, **more: Any) -> Result:
-    program = writing_attempt(
-        Text(text),
-        reference,
-        recipe.goal,
-        recipe.search,
-        key=0,
-        seed=0,
-        **more,  # type: ignore[arg-type]
-    )
+    assert isinstance(recipe.goal, TextGoal)
+    program = writing_attempt(Text(text), reference, recipe.goal, recipe.search, key=0, seed=0, **more)
     (finished,) = Engine[Result](answers or oracles()).run([(0, program)])
     assert finished.value is not None, finished.error
     return finished.value
@@ -102,6 +98,21 @@ def test_the_keyword_appears_by_the_word_that_moves_the_sentence_least() -> None
     assert dict(result.facts)["distance"] == abs(len(result.original) - len(result.perturbed))
 
 
+def test_a_word_that_means_the_keyword_is_no_strict_attack() -> None:
+    recipe = with_goal("targeted-keyword@strict", goal__keyword="fisch")
+    result = run_one(recipe, "the dog sees the cat")
+    assert result.outcome == "failure"
+    assert "fish" not in result.perturbed
+
+    def slip(item: Asked) -> Written:
+        """A victim that takes "red big" for a fish."""
+        said = "ein fisch" if "red big" in item.text else word_by_word(item.text)
+        return Written(said, near(item.text, item.keyword))
+
+    result = run_one(recipe, "cat big dog", answers=oracles() | {"victim": Answering(slip)})
+    assert (result.outcome, result.perturbed) == ("success", "red big dog")
+
+
 def test_a_keyword_that_is_there_already_is_passed_over() -> None:
     result = run_one(with_goal("targeted-keyword", goal__keyword="Hund"), "the dog sees the cat")
     assert (result.outcome, result.edits) == ("skipped", ())
@@ -121,8 +132,8 @@ def test_no_more_words_change_than_allowed() -> None:
     result = run_one(recipe, "the dog sees the cat", answers=answers)
     assert (result.outcome, len(result.edits)) == ("failure", 3)
     assert "fisch" not in result.perturbed_output
-    wide = with_goal("targeted-keyword@wide", goal__keyword="fisch", search__edits="1")
-    assert len(run_one(wide, "the dog sees the cat", answers=answers).edits) == 1
+    paper = with_goal("targeted-keyword@paper", goal__keyword="fisch", search__edits="1")
+    assert len(run_one(paper, "the dog sees the cat", answers=answers).edits) == 1
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:
@@ -266,32 +277,27 @@ def test_scores_before_and_after_are_compared_pair_by_pair() -> None:
 
 
 def attacked(tmp_path: Path, name: str, kind: str = "seq2seq-lstm", **settings: Any) -> Run:
-    recipe = with_goal(name, goal__first="0", goal__last="12") if name == "targeted-keyword" else name
-    return attack(victim(kind), parallel(8, 3), recipe, out=tmp_path / name, settings=Settings(**settings))
+    recipe = load_recipe(name)
+    if name == "targeted-keyword":
+        recipe = with_goal(name, goal__first="0", goal__last="12", search__size="6", search__tried="3")
+    return attack(victim(kind), parallel(3, 3), recipe, out=tmp_path / name, settings=Settings(**settings))
 
 
-@pytest.mark.parametrize("kind", ["seq2seq-lstm", "seq2seq-transformer"])
-def test_a_run_holds_outputs_and_does_not_depend_on_the_window(kind: str, tmp_path: Path) -> None:
-    for name in ("typo", "targeted-keyword"):
-        one = attacked(tmp_path / "a", name, kind, window=1)
-        many = attacked(tmp_path / "b", name, kind, window=64)
-        results = list(one.results())
-        assert results == list(many.results())
-        assert len(results) == 8
-        assert all(one.output and one.reference for one in map(_with_reference, results))
-    summary = attacked(tmp_path / "a", "typo", kind).summary()
+@pytest.mark.parametrize(
+    ("kind", "name"), [("seq2seq-lstm", "targeted-keyword"), ("seq2seq-transformer", "typo")]
+)
+def test_a_run_holds_outputs_and_does_not_depend_on_the_window(kind: str, name: str, tmp_path: Path) -> None:
+    one = attacked(tmp_path / "a", name, kind, window=1)
+    many = attacked(tmp_path / "b", name, kind, window=64)
+    results = list(one.results())
+    assert results == list(many.results())
+    assert any(one.output for one in results)
+    assert [dict(one.fields)["reference"] for one in results] == [one.reference for one in parallel(3, 3)]
+    summary = one.summary()
     assert summary.writes
     assert [one.metric for one in summary.outputs] == ["bleu", "chrf"]
-    assert summary.outputs[0].n == 8
+    assert summary.outputs[0].n == 3
     assert summary.accuracy_before.n == 0
-
-
-def _with_reference(result: Result) -> Any:
-    class Seen:
-        output = result.output
-        reference = dict(result.fields).get("reference", "")
-
-    return Seen
 
 
 def test_reports_show_source_and_output_and_attention(tmp_path: Path) -> None:
@@ -346,26 +352,32 @@ def test_the_victim_answers_what_programs_ask() -> None:
     assert answer.nearness < 0
 
 
-def test_train_and_attack_from_the_command_line(tmp_path: Path) -> None:
-    data, valid = write_files(tmp_path, "train", 48), write_files(tmp_path, "val", 8, 9)
+def typed(*arguments: str) -> str:
+    """What a command prints."""
+    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_train_and_attack_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    data, valid = write_files(tmp_path, "train", 48), write_files(tmp_path, "val", 4, 9)
     small = [f"--set={name}={value}" for name, value in {"vocabulary": 90, "embedding": 16}.items()]
-    done = unfooled(
-        "train", "--model", "seq2seq-lstm", "--data", data, "--valid", valid, "--out", "m", "--epochs", "1",
-        "--hidden", "16", "--layers", "1", *small, cwd=tmp_path,
-    )  # fmt: skip
-    assert "validation BLEU" in done.stdout
-    done = unfooled(
-        "attack", "--model", "m", "--data", valid, "--attack", "typo", "--out", "run", "--json", cwd=tmp_path
-    )
-    found = json.loads(done.stdout)
+    small += ["--epochs", "1", "--hidden", "16", "--layers", "1"]
+    shown = typed("train", "--model", "seq2seq-lstm", "--data", data, "--valid", valid, "--out", "m", *small)
+    assert "validation BLEU" in shown
+    wanted = ["attack", "--model", "m", "--data", valid, "--attack"]
+    found = json.loads(typed(*wanted, "typo", "--out", "run", "--json"))
     assert [one["metric"] for one in found["outputs"]] == ["bleu", "chrf"]
-    shown = unfooled("summary", "run", cwd=tmp_path).stdout
+    shown = typed("summary", "run")
     assert "chrF under attack" in shown
     assert "sacrebleu bleu: nrefs:1" in shown
-    wrong = unfooled(
-        "attack", "--model", "m", "--data", valid, "--attack", "textfooler", code=2, cwd=tmp_path
-    )
-    assert "typo@paper" in wrong.stderr
+    with pytest.raises(CapabilityError, match="typo@paper"):
+        typed(*wanted, "textfooler")
+    with pytest.raises(UserError, match="for classifiers"):
+        typed(*wanted, "typo", "--clean", "tweets")
+    with pytest.raises(UserError, match="for classifiers"):
+        typed("train", "--model", "seq2seq-lstm", "--data", data, "--out", "n", "--sweep", "2")
 
 
 def test_candidates_of_made_typos_can_be_chosen_by_kind() -> None:

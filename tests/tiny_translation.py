@@ -18,7 +18,7 @@ WORDS = {
     "big": "grosse", "house": "haus", "fish": "fisch", "now": "jetzt", "small": "kleine", "bird": "vogel",
 }  # fmt: skip
 KINDS = ("seq2seq-lstm", "seq2seq-transformer")
-SMALL = {"vocabulary": 90, "hidden": 16, "layers": 1, "max_length": 40, "batch": 16, "dropout": 0.0}
+SMALL = {"vocabulary": 90, "hidden": 16, "layers": 1, "max_length": 26, "batch": 16, "dropout": 0.0}
 
 
 def pairs(count: int, seed: int = 0) -> list[tuple[str, str]]:

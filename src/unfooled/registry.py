@@ -111,6 +111,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "projection": "unfooled.victims.word_oracles:open_projection",
         "class-words": "unfooled.attacks.class_words:open_class_words",
         "nearness": "unfooled.victims.translator_oracles:open_nearness",
+        "pulls": "unfooled.victims.translator_oracles:open_pulls",
         "token-probabilities": "unfooled.victims.translator_oracles:open_tokens",
         "target-words": "unfooled.victims.translator_oracles:open_target_words",
     },

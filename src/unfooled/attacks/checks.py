@@ -208,6 +208,7 @@ _STAND_INS: dict[str, Callable[[Any], Any]] = {
     "sentence-distance": _distance,
     "projection": _projection,
     "nearness": lambda item: round(_number(item.text + item.keyword), 4),
+    "pulls": lambda item: _LISTED[: item.most],
     "target-words": lambda _: tuple(word[::-1] for word in _LISTED),
     "datamuse": _synonyms,
     "fill": _fill,

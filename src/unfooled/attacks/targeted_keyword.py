@@ -11,96 +11,37 @@ goal is that of Cheng, Yi, Chen, Zhang, Hsieh: *Seq2Sick*, AAAI 2020.
     5. else keep the word with the best score and go on with another position, up to three edits (the Δ).
 
 Versions
-    @paper  Δ = 3, one position per edit.
-    @wide   Δ = 3, the three most important positions per edit: more of the sentence is searched.
+    @fast   Δ = 3. Of all words, only the 100 that the gradient of the score points to most are tried in
+            step 3, in the two most important positions: the one to use.
+    @strict as @fast, without words that the victim translates by the keyword when they stand alone: to put
+            "bench" into a sentence and find "Bank" in its translation is no mistake of the victim.
+    @paper  Δ = 3, every one of the 1,000 most frequent words, one position per edit.
 
 Settings: `goal.keyword` (or --target) is the keyword; `goal.first` and `goal.last` are the ranks to draw
-from; `search.edits` is Δ; `search.size` how many words of the vocabulary; `search.tried` how many of them are
-translated to the end.
+from; `search.edits` is Δ; `search.size` how many words of the vocabulary; `search.shortlist` how many of
+them the gradient leaves (none: all); `search.tried` how many of these are translated to the end;
+`search.strict` leaves out words that mean the keyword.
 
 Differences from the paper, which gives few details
     - Steps 2 and 3 score a changed sentence along the present output (teacher forcing): one pass instead of
       one per token. Only the `tried` best words of a position are translated, and only these can succeed.
     - A word is selected by deletion, where the paper sets its vector to zero.
-    - The vocabulary is the 1,000 most frequent source words of the training, the paper's whole vocabulary.
+    - @paper tries the 1,000 most frequent source words of the training, where the paper has them all; @fast
+      has them all, but those of several pieces, and lets the gradient choose.
     - The place of a keyword of several pieces is the best of its first piece.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from unfooled.attacks.keyword_search import KeywordSearch
 from unfooled.attacks.output_goals import Keyword
-from unfooled.attacks.replacement import FromVocabulary
-from unfooled.core.attempt import Attempt, Scored
-from unfooled.core.program import Program, ask
 from unfooled.core.recipe import Recipe
-from unfooled.core.writing import Forced, WritingAttempt
-from unfooled.text import Text
 
-
-@dataclass(frozen=True, kw_only=True)
-class KeywordSearch(FromVocabulary):
-    """Up to `edits` words, each the best of the vocabulary at the best of `positions` places."""
-
-    size: int | None = 1000
-    edits: int = 3
-    positions: int = 1
-    tried: int = 16
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if min(self.edits, self.positions, self.tried) < 1:
-            raise ValueError("edits, positions and tried are at least 1")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (*super().asks, "nearness", "sentence-distance:mean")
-
-    def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        assert isinstance(a, WritingAttempt)
-        words = yield from self.words()
-        now = start
-        for _ in range(self.edits):
-            edited = {edit.position for edit in now.text.edits()}
-            free = [i for i in range(len(now.text.words)) if i not in edited]
-            probes = yield from self._near(a, now, [now.text.delete(i) for i in free])
-            ranked = [free[i] for i in _best_first(probes)][: self.positions]
-            texts = [now.text.replace(i, w) for i in ranked for w in words if w != now.text.words[i]]
-            near = yield from self._near(a, now, texts)
-            scored = yield from a.score([texts[i] for i in _best_first(near)[: self.tried]])
-            if won := [one for one in scored if one.success]:
-                return (yield from self._closest(a, won))
-            best = max(scored, key=lambda one: one.score, default=now)
-            if best.score <= now.score:
-                break
-            now = best
-        return now
-
-    def _near(self, a: WritingAttempt, now: Scored, texts: Sequence[Text]) -> Program[list[float]]:
-        """The keyword's best log-probability for each text, were its output to go along the present one."""
-        items = {Forced(text.string, now.output, a.keyword): None for text in texts}
-        found = yield from a.look("nearness", dict.fromkeys(items))
-        known = dict(zip(items, found, strict=True))
-        return [known[Forced(text.string, now.output, a.keyword)] for text in texts]
-
-    def _closest(self, a: Attempt, won: Sequence[Scored]) -> Program[Scored]:
-        pairs = [(a.original.string, one.text.string) for one in won]
-        distances = yield from ask("sentence-distance:mean", pairs)
-        least = min(distances)
-        a.facts["distance"] = least
-        return won[distances.index(least)]
-
-
-def _best_first(values: Sequence[float]) -> list[int]:
-    """Places of the highest values first; equals in their order."""
-    return sorted(range(len(values)), key=lambda i: -values[i])
-
-
-_PAPER = Recipe(
+_FAST = Recipe(
     name="targeted-keyword",
-    version="paper",
+    version="fast",
     summary="makes a chosen word appear in a translation with up to three edits",
     paper="Hsieh et al. 2019, ACL 2019",
     goal=Keyword(),
@@ -109,6 +50,7 @@ _PAPER = Recipe(
 )
 
 RECIPES: dict[str, Recipe] = {
-    "paper": _PAPER,
-    "wide": replace(_PAPER, version="wide", search=KeywordSearch(positions=3)),
+    "fast": _FAST,
+    "strict": replace(_FAST, version="strict", search=KeywordSearch(strict=True)),
+    "paper": replace(_FAST, version="paper", search=KeywordSearch(size=1000, positions=1, shortlist=None)),
 }

@@ -104,7 +104,9 @@ def attack(
     ] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same results.")] = 0,
     budget: Annotated[int | None, typer.Option(min=1, help="Most victim queries per example.")] = None,
-    target: Annotated[str | None, typer.Option(help="Class to reach, or a translation's keyword. [default: any]")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Class to reach, or a translation's keyword. [default: any]")
+    ] = None,
     max_words: Annotated[int, typer.Option(min=1, help="Longer rows end as errors.")] = 5000,
     text_column: Annotated[
         str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")

@@ -44,6 +44,17 @@ class Forced(NamedTuple):
     keyword: str
 
 
+class Pulled(NamedTuple):
+    """Which words, in the place of the characters `start` to `end`, would bring the keyword nearer?"""
+
+    text: str
+    start: int
+    end: int
+    along: str
+    keyword: str
+    most: int
+
+
 @runtime_checkable
 class TextGoal(Protocol):
     """What an attack wants of a victim that writes."""

@@ -24,7 +24,6 @@ Record: TypeAlias = dict[str, Any]
 _KINDS = {
     "key": "int", "outcome": "str", "label": "int", "label_name": "str", "text": "str",
     "perturbed_text": "str",
-    "output_before": "str", "output_after": "str",
     "predicted_before": "str", "predicted_after": "str", "p_true_before": "float", "p_true_after": "float",
     "words": "int", "changed_words": "int", "perturbed_share": "float", "queries": "int", "asked": "int",
     "similarity": "float", "edits": "str", "note": "str", "facts": "str",
@@ -120,6 +119,8 @@ def _columns(run: RunFile) -> dict[str, str]:
     columns = dict(list(_KINDS.items())[:4])
     columns.update(dict.fromkeys(_fields(first) if first else (), "str"))
     columns.update(dict.fromkeys(_uncleaned(first, _is_cleaned(run)) if first else (), "str"))
+    if run.writes:
+        columns |= {"text": "str", "perturbed_text": "str", "output_before": "str", "output_after": "str"}
     return {**columns, **_KINDS}
 
 

@@ -113,7 +113,7 @@ def measure_run(
 
 def _fallen(file: RunFile) -> Iterator[Result]:
     """Texts that the model got right before the attack and wrong after it; of one that writes, successes."""
-    if not file.labels:
+    if file.writes:
         yield from file.results(outcome="success")
         return
     for one in file.results():

@@ -149,7 +149,7 @@ def summarise(run: RunFile) -> Summary:
     notes: dict[str, list[int]] = {}
     right_before = right_after = 0
     written: list[Outputs] = []
-    writes = not run.labels
+    writes = run.writes
     for result in run.results():
         counts[result.outcome] += 1
         if writes and result.outcome != "error":

@@ -132,7 +132,7 @@ def heat_map(
         parts.append(f'<text class="label" {turned} x="{x:.1f}" y="{y:.1f}">{_text(_short(name, 12))}</text>')
     for row, name in enumerate(rows):
         y = top + row * cell
-        parts.append(_label(left - 5, y + cell / 2 + 4, _short(name, 13), "end"))
+        parts.append(_label(left - 5, y + cell / 2 + 4, _short(name, 11), "end"))
         for at, weight in enumerate(weights[row]):
             told = f"{name} looks at {columns[at]}: {weight:.2f}"
             parts.append(

@@ -42,12 +42,12 @@ def _outputs(summary: Summary) -> list[Row]:
     for one in summary.outputs:
         name = {"bleu": "BLEU", "chrf": "chrF"}[one.metric]
         parts = (
-            ("before attack", one.before, "{:.2f}"),
-            ("under attack", one.after, "{:.2f}"),
-            (f"change (p = {one.p:.3f})", one.change, "{:+.2f}"),
+            ("before attack", one.before, "{:.2f}", ""),
+            ("under attack", one.after, "{:.2f}", ""),
+            ("change", one.change, "{:+.2f}", f", p = {one.p:.3f}"),
         )
-        for when, (value, low, high), form in parts:
-            interval = f"{form.format(low)} – {form.format(high)}"
+        for when, (value, low, high), form, more in parts:
+            interval = f"{form.format(low)} – {form.format(high)}{more}"
             rows.append(Row(f"{name} {when}", form.format(value), interval, str(one.n)))
     return rows
 

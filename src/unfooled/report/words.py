@@ -44,11 +44,14 @@ def output_pieces(result: Result) -> Iterator[Piece]:
         if kind == "equal":
             yield Piece("same", "".join(after[b0:b1]))
             continue
-        for what, tokens in (("gone", before[a0:a1]), ("new", after[b0:b1])):
-            if text := "".join(tokens):
-                bare = text.rstrip()
-                yield Piece(what, bare)  # type: ignore[arg-type]
-                yield Piece("same", text[len(bare) :] or " ")
+        gone, new = "".join(before[a0:a1]), "".join(after[b0:b1])
+        behind = new or gone  # the space behind what came, or behind what only went
+        if gone:
+            yield Piece("gone", gone.rstrip())
+        if new:
+            yield Piece("new", new.rstrip())
+        if space := behind[len(behind.rstrip()) :]:
+            yield Piece("same", space)
 
 
 def as_written(result: Result, steps: Sequence[str]) -> str:

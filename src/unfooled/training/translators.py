@@ -70,7 +70,8 @@ def train_translator(
     plan = {
         "format": 1,
         "family": chosen.name,
-        "options": dict(settled),
+        # Minutes are a limit, not a setting: a training that was stopped may go on with more of them.
+        "options": {name: value for name, value in settled.items() if name != "minutes"},
         "data": {
             "name": data.name,
             "fingerprint": "+".join(marks),
@@ -88,19 +89,25 @@ def train_translator(
         watcher.note(f"{skipped} rows lack one side and are left out")
     require(chosen.name)
     bleu.require()
-    began, before, busy = time.perf_counter(), float(held["seconds"]), time.process_time()
+    began, before = time.perf_counter(), float(held["seconds"])
+    # On a machine that is shared, the processor's time says more than the clock's.
+    busy = time.process_time() - float(held.get("processor_seconds", 0.0))
 
     def spent() -> float:
         return before + time.perf_counter() - began
 
     def remember() -> None:
-        record.write_record(folder, {**held, "seconds": round(spent(), 3)})
+        so_far = {"seconds": round(spent(), 3), "processor_seconds": round(time.process_time() - busy, 3)}
+        record.write_record(folder, {**held, **so_far})
 
     metrics = _fit(chosen, settled, train, held_out, folder, watcher, spent, remember)
     seconds = round(spent(), 3)
-    # On a machine that is shared, the processor's time says more than the clock's.
-    metrics["processor_seconds"] = round(time.process_time() - busy, 3)
-    facts = {"metrics": metrics, "seconds": seconds, "machine": record.machine()}
+    facts = {
+        "metrics": metrics,
+        "seconds": seconds,
+        "processor_seconds": round(time.process_time() - busy, 3),
+        "machine": record.machine(),
+    }
     record.write_record(folder, {**held, "status": "finished", "versions": record.versions(), **facts})
     return Trained(folder, chosen.name, metrics, seconds)
 

@@ -74,6 +74,8 @@ class TranslatorVictim(LooksInside, Reloadable):
         """Tried out when first asked for."""
         if self._capabilities is None:
             found = {"translations", "embeddings"}
+            if getattr(self.tokenizer, "is_fast", False):
+                found.add("gradients")  # which token belongs to which word is known
             try:
                 with quiet():
                     self.attention([(SPECIMEN, SPECIMEN)])

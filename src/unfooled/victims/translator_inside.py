@@ -10,11 +10,13 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.batching import same_length
+from unfooled.core.writing import Pulled
 from unfooled.errors import VictimError
 from unfooled.victims.base import TextValue
 from unfooled.victims.decoding import Row, Signs
-from unfooled.victims.torch_hooks import as_it_was, eager_attention
+from unfooled.victims.torch_hooks import as_it_was, cut_at_embeddings, eager_attention
+from unfooled.victims.whitebox_oracles import steady
+from unfooled.victims.word_oracles import highest
 
 WORDS = "words.json"  # beside a model that was trained here: the words of both sides by frequency
 _SPACES = ("▁", "Ġ")  # how subwords write the space before a word
@@ -39,12 +41,18 @@ class LooksInside:
     signs: Signs
     max_tokens: int
     folder: Path | None
+    prefix: str
+    max_length: int
     _known_words: dict[str, tuple[str, ...]] | None = None
+    _table: tuple[tuple[str, ...], NDArray[np.float64]] | None = None
 
     def _sources(self, texts: Sequence[str]) -> list[Row]:
         raise NotImplementedError
 
     def _target(self, text: str) -> Row:
+        raise NotImplementedError
+
+    def _pieces(self, keyword: str) -> Row:
         raise NotImplementedError
 
     def sentence_vectors(self, texts: Sequence[TextValue], *, pool: str = "mean") -> NDArray[np.float32]:
@@ -60,6 +68,69 @@ class LooksInside:
 
         found = in_groups([(len(source),) for source in sources], self.max_tokens, run)
         return np.array(found, dtype=np.float32)
+
+    def pulls(self, items: Sequence[Pulled], /) -> list[tuple[str, ...]]:
+        """Source words, the best first, by the slope of the keyword's log-probability (first order).
+
+        The slope is taken at the word's vectors, at the keyword's best place of the given output. Only words
+        that are one piece have a vector of their own; the others are left out.
+        """
+        asked = [Pulled(*one) for one in items]
+        words, table = self._word_table()
+        rows, owners = self._with_offsets([one.text for one in asked])
+        along = [self._target(one.along) for one in asked]
+        keys = [self._pieces(one.keyword)[0] for one in asked]
+
+        def run(chosen: list[int]) -> list[tuple[str, ...]]:
+            slopes = self._slopes(
+                [rows[i] for i in chosen], [along[i] for i in chosen], [keys[i] for i in chosen]
+            )
+            found = []
+            for i, slope in zip(chosen, slopes, strict=True):
+                one = asked[i]
+                own = [at for at, (start, end) in enumerate(owners[i]) if start < one.end and end > one.start]
+                direction = slope[own].mean(axis=0) if own else np.zeros(table.shape[1])
+                values = steady((table @ direction).astype(np.float32))
+                found.append(tuple(words[place] for place in highest(values, one.most)))
+            return found
+
+        lengths = [(len(row), len(output) + 1) for row, output in zip(rows, along, strict=True)]
+        return in_groups(lengths, self.max_tokens, run)
+
+    def _slopes(self, rows: list[Row], along: list[Row], keys: list[int]) -> NDArray[np.float64]:
+        """Of the keyword's best log-probability for each vector that was read, [rows, tokens, dim]."""
+        import torch
+
+        ids = torch.tensor(rows)
+        decoder = torch.tensor([(self.signs.start, *row) for row in along])
+        with torch.enable_grad(), cut_at_embeddings(self.model, ids) as leaves:
+            logits = self.model(input_ids=ids, decoder_input_ids=decoder, use_cache=False).logits.float()
+            wanted = torch.tensor(keys)[:, None, None].expand(-1, logits.shape[1], 1)
+            logs = logits.gather(-1, wanted).squeeze(-1) - logits.logsumexp(dim=-1)
+            (slopes,) = torch.autograd.grad(logs.max(dim=-1).values.sum(), leaves[:1])
+        return np.asarray(slopes.numpy(), dtype=np.float64)
+
+    def _word_table(self) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+        """Source words that are one piece, and their vectors."""
+        if self._table is None:
+            words = self.vocabulary()
+            rows = self.tokenizer(list(words), add_special_tokens=False)["input_ids"]
+            single = [(word, row[0]) for word, row in zip(words, rows, strict=True) if len(row) == 1]
+            weights = self.model.get_input_embeddings().weight.detach().float().numpy()
+            table = np.asarray(weights[[row for _, row in single]], dtype=np.float64)
+            self._table = tuple(word for word, _ in single), table
+        return self._table
+
+    def _with_offsets(self, texts: list[str]) -> tuple[list[Row], list[list[tuple[int, int]]]]:
+        """The tokens of each text, and which characters each stands for."""
+        encoded = self.tokenizer([self.prefix + text for text in texts], return_offsets_mapping=True)
+        shift = len(self.prefix)
+        rows = [tuple(row[: self.max_length]) for row in encoded["input_ids"]]
+        spans = [
+            [(start - shift, end - shift) for start, end in row[: self.max_length]]
+            for row in encoded["offset_mapping"]
+        ]
+        return rows, spans
 
     def attention(self, pairs: Sequence[tuple[str, str]], /) -> list[AttentionMap]:
         """For each text and its output, where the written tokens looked."""
@@ -112,14 +183,13 @@ def in_groups(lengths: Sequence[Key], max_tokens: int, run: Callable[[list[int]]
 
 
 def _groups(lengths: Sequence[Key], max_tokens: int) -> Iterator[list[int]]:
-    numbers = {key: number for number, key in enumerate(sorted(set(lengths)))}
-    members: dict[int, list[int]] = {}
+    members: dict[Key, list[int]] = {}
     for i, key in enumerate(lengths):
-        members.setdefault(numbers[key], []).append(i)
-    for number, chosen in members.items():
-        total = sum(next(key for key, n in numbers.items() if n == number))
-        for part in same_length([total] * len(chosen), max_tokens):
-            yield [chosen[i] for i in part]
+        members.setdefault(key, []).append(i)
+    for key, chosen in sorted(members.items()):
+        size = max(1, max_tokens // max(1, sum(key)))
+        for first in range(0, len(chosen), size):
+            yield chosen[first : first + size]
 
 
 def read_words(folder: Path | None) -> dict[str, tuple[str, ...]] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from unfooled.core.writing import Asked, Forced, Written
+from unfooled.core.writing import Asked, Forced, Pulled, Written
 from unfooled.errors import CapabilityError, VictimError
 from unfooled.victims.base import Victim
 from unfooled.victims.translator import Translator
@@ -46,6 +46,20 @@ class NearnessOracle:
         return found
 
 
+class PullOracle:
+    """`Pulled` → words that would bring the keyword nearer, the best first."""
+
+    batch_size = 256
+    cacheable = False
+
+    def __init__(self, victim: Any) -> None:
+        self.victim = victim
+
+    def __call__(self, items: Sequence[Any], /) -> list[tuple[str, ...]]:
+        found: list[tuple[str, ...]] = self.victim.pulls([Pulled(*item) for item in items])
+        return found
+
+
 class TokenOracle:
     """(text, output) → the log-probability of each token of the output, the end sign last."""
 
@@ -81,6 +95,10 @@ def _with(victim: Victim, method: str) -> Any:
 
 def open_nearness(victim: Victim, _: str) -> NearnessOracle:
     return NearnessOracle(_with(victim, "nearness"))
+
+
+def open_pulls(victim: Victim, _: str) -> PullOracle:
+    return PullOracle(_with(victim, "pulls"))
 
 
 def open_tokens(victim: Victim, _: str) -> TokenOracle:
