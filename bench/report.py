@@ -17,7 +17,7 @@ steady it is. The ratio of CPU times beside it does not see other programs that 
 
 
 def write_report(results: dict[str, Any]) -> str:
-    others = ("workers", "jsma", "one-word", "switch")
+    others = ("workers", "jsma", "one-word", "translation", "switch")
     scenarios = [one for name, one in results["scenarios"].items() if name not in others]
     parts = [HEAD, _machine(results)]
     if scenarios:
@@ -29,6 +29,8 @@ def write_report(results: dict[str, Any]) -> str:
         parts.append(_jsma(results["scenarios"]["jsma"]))
     if "one-word" in results["scenarios"]:
         parts.append(_one_word(results["scenarios"]["one-word"]))
+    if "translation" in results["scenarios"]:
+        parts.append(_translation(results["scenarios"]["translation"]))
     if "switch" in results["scenarios"]:
         parts.append(_switch(results["scenarios"]["switch"]))
     if scenarios:
@@ -253,6 +255,28 @@ def _jsma(one: dict[str, Any]) -> str:
         " a product with the dictionary, a word, and a forward pass to see whether the label has flipped.\n"
     )
     return "## JSMA beside a plain loop\n\n" + table(head, [row]) + note
+
+
+def _translation(one: dict[str, Any]) -> str:
+    speed, query = one["sentences_per_minute"], one["milliseconds_per_query"]
+    head = ("blocks × sentences", "loop, sentences/min", "Unfooled, sentences/min", "ratio (range)")
+    head += ("ratio of CPU time", "goal", "met", "ms per query, loop / Unfooled", "same sentence and output")
+    row = (
+        f"{one['blocks']} × {one['examples_per_block']}" + (" (quick)" if one.get("quick") else ""),
+        f"{speed['loop']:.1f}",
+        f"{speed['unfooled']:.1f}",
+        f"**{one['ratio']:.2f}×** ({min(one['ratios']):.2f}–{max(one['ratios']):.2f})",
+        f"{one['cpu_ratio']:.2f}×",
+        f"{one['goal']:g}×",
+        "yes" if one["ratio"] >= one["goal"] else "**no**",
+        f"{query['loop']:.1f} / {query['unfooled']:.1f}",
+        f"{percent(one['same'] / one['examples'])} ({one['same']}/{one['examples']})",
+    )
+    note = (
+        "\nThe attack `typo@important` on the reference Transformer, Multi30k en → de. The loop translates"
+        " one text at a time with the library's `generate`.\n"
+    )
+    return "## Translation beside a loop over single texts\n\n" + table(head, [row]) + note
 
 
 def _one_word(one: dict[str, Any]) -> str:

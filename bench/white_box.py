@@ -1,9 +1,10 @@
-"""The scenarios that compare Unfooled with itself stripped bare: `jsma` and `one-word`."""
+"""The scenarios that compare Unfooled with itself stripped bare: `jsma`, `one-word` and `translation`."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,30 @@ def run_one_word(args: argparse.Namespace) -> dict[str, Any]:
     for attack in measured["attacks"].values():
         print(f"  {attack['attack']}: {attack['share']:.0%} of the bare pass", flush=True)
     return measured
+
+
+def run_translation(args: argparse.Namespace) -> dict[str, Any] | None:
+    """Typos against a Transformer, in turns with a loop over single texts; see `translation.py`."""
+    folder = Path(os.environ.get("UNFOOLED_DATA", "")) / "multi30k"
+    if not folder.is_dir():
+        print("translation: left out, there is no multi30k in $UNFOOLED_DATA", flush=True)
+        return None
+    victim: Path = args.translator or env.HOME / "victims" / "translation"
+    if not (victim / "config.json").is_file():
+        _train_translator(folder, victim, minutes=1 if args.quick else 30)
+    blocks, block = args.blocks or (1 if args.quick else 3), args.examples or (4 if args.quick else 40)
+    print(f"translation: {blocks} blocks of {block} sentences", flush=True)
+    data = ",".join(str(folder / f"test_2016_flickr.{language}.gz") for language in ("en", "de"))
+    command: list[object] = [env.BENCH / "translation.py", "--victim", victim, "--data", data]
+    measured = _asked([*command, "--blocks", blocks, "--block", block])
+    print(f"  ratio {measured['ratio']:.2f}", flush=True)
+    return measured
+
+
+def _train_translator(folder: Path, out: Path, minutes: float) -> None:
+    command = [sys.executable, "-m", "unfooled.cli", "train", "--model", "seq2seq-transformer"]
+    command += ["--data", str(folder), "--split", "train", "--text-column", "en,de", "--valid", "val"]
+    subprocess.run([*command, "--minutes", str(minutes), "--out", str(out), "--restart"], check=True)
 
 
 def _asked(command: list[object]) -> dict[str, Any]:

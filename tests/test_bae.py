@@ -27,6 +27,7 @@ from unfooled.core.engine import Engine
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe, all_recipes, load_recipe, with_everywhere, with_setting
 from unfooled.core.result import Result
+from unfooled.core.writing import TextGoal
 from unfooled.errors import UnknownNameError
 from unfooled.evaluation.run import attack
 from unfooled.evaluation.session import Settings
@@ -376,6 +377,7 @@ def test_asking_ahead_changes_calls_and_nothing_else(mode: Mode, monkeypatch: py
         monkeypatch.setattr(masks, "AHEAD", ahead)
         engine = Engine[Result]({"fill:masked-lm": Answering(answer), "victim": linear(weights)})
         recipe = bae(mode)
+        assert not isinstance(recipe.goal, TextGoal)
         program = attempt(Text(text), 1, recipe.goal, recipe.search, key=0, seed=0)
         (finished,) = engine.run([(0, program)])
         assert finished.value is not None

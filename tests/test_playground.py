@@ -21,6 +21,7 @@ from browser import CONTRAST, PATIENCE, open_browser
 from reviews import sentences
 from study_runs import HOSTILE
 from toys import Answering, encoder, linear, neighbours, tags
+from unfooled.attacks.goals import Untargeted
 from unfooled.core.attempt import attempt
 from unfooled.core.engine import Engine
 from unfooled.core.program import Program, ask
@@ -152,7 +153,7 @@ def test_accepted_edits_grow_one_by_one() -> None:
     }
     named = {name: next(v for k, v in oracles.items() if name.startswith(k)) for name in recipe.oracles()}
     program = attempt(
-        Text("great lovely film"), 1, recipe.goal, WatchedSearch(recipe.search, watcher), key=0, seed=0
+        Text("great lovely film"), 1, Untargeted(), WatchedSearch(recipe.search, watcher), key=0, seed=0
     )
     (finished,) = Engine[Any](named | {"victim": oracles["victim"]}).run([(0, program)])
     assert finished.value is not None

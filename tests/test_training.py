@@ -250,13 +250,13 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_weights(tmp_path: Path
 
 def test_the_best_epoch_is_found_where_the_folder_was_moved_to(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from unfooled.training.torch_families import _at_home
+    from unfooled.training.torch_families import at_home
 
     checkpoint = tmp_path / "checkpoints" / "checkpoint-8"
     checkpoint.mkdir(parents=True)
     file = checkpoint / "trainer_state.json"
     file.write_text(json.dumps({"best_model_checkpoint": "/elsewhere/checkpoints/checkpoint-4", "epoch": 2}))
-    _at_home(checkpoint)
+    at_home(checkpoint)
     state = json.loads(file.read_text())
     assert state == {"best_model_checkpoint": str(tmp_path / "checkpoints" / "checkpoint-4"), "epoch": 2}
 
@@ -281,7 +281,7 @@ def test_a_stop_while_saving_does_not_train_on(tmp_path: Path, monkeypatch: pyte
     options = options_of("lstm", epochs=30, patience=2, lr=0.05)
     trained("lstm", singles(), tmp_path / "whole", options=options)
     with monkeypatch.context() as patch:
-        patch.setattr(torch_families, "_save", lambda *_: sys.exit(1))
+        patch.setattr(torch_families, "save_model", lambda *_: sys.exit(1))
         with pytest.raises(SystemExit):
             trained("lstm", singles(), tmp_path / "cut", options=options)
     seen = Seen()

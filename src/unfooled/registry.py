@@ -35,12 +35,17 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "bae-i": "unfooled.attacks.bae:I_",
         "bae-r-or-i": "unfooled.attacks.bae:R_OR_I",
         "bae-r-and-i": "unfooled.attacks.bae:R_AND_I",
+        "targeted-keyword": "unfooled.attacks.targeted_keyword:RECIPES",
+        "typo": "unfooled.attacks.typo:RECIPES",
+        "bleu-drop": "unfooled.attacks.worse_output:BLEU_DROP",
+        "non-overlapping": "unfooled.attacks.worse_output:NON_OVERLAPPING",
     },
     "victim": {
         "fake": "unfooled.victims.fake:load",
         "python": "unfooled.victims.function:load",
         "sklearn": "unfooled.victims.sklearn:load",
         "hf": "unfooled.victims.huggingface:load",
+        "seq2seq": "unfooled.victims.translator:load",
         "http": "unfooled.victims.http:load",
         "https": "unfooled.victims.http:load",
         # Planted fakes: models that look robust and are not.
@@ -86,6 +91,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "fill-mask": "unfooled.attacks.masks:FillMask",
         "neighbours": "unfooled.attacks.candidates:Neighbours",
         "table": "unfooled.attacks.sources:UserTable",
+        "typos": "unfooled.attacks.typo:KeyboardTypos",
         "wordnet": "unfooled.attacks.sources:WordNetSynonyms",
     },
     "constraint": {
@@ -104,6 +110,10 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "zeroed": "unfooled.victims.word_oracles:open_zeroed",
         "projection": "unfooled.victims.word_oracles:open_projection",
         "class-words": "unfooled.attacks.class_words:open_class_words",
+        "nearness": "unfooled.victims.translator_oracles:open_nearness",
+        "pulls": "unfooled.victims.translator_oracles:open_pulls",
+        "token-probabilities": "unfooled.victims.translator_oracles:open_tokens",
+        "target-words": "unfooled.victims.translator_oracles:open_target_words",
     },
 }
 

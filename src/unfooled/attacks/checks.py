@@ -21,6 +21,7 @@ from unfooled.core.attempt import attempt
 from unfooled.core.engine import Engine
 from unfooled.core.recipe import Recipe, recipe_from_json
 from unfooled.core.result import Result
+from unfooled.core.writing import Asked, TextGoal, Written, writing_attempt
 from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.resources.fluency import Score
 from unfooled.text import Text
@@ -76,7 +77,7 @@ def check_recipe(recipe: Recipe, *, oracles: Mapping[str, Callable[[Any], Any]] 
     pair = Text({"premise": TEXTS[0], "hypothesis": TEXTS[1]})
     (result,) = _attack(recipe, [pair], oracles).values()
     assert result.outcome != "error", result.note
-    assert result.fields == pair.fields, "the other field of a pair is left alone"
+    assert result.fields[: len(pair.fields)] == pair.fields, "the other field of a pair is left alone"
 
 
 def _attack(
@@ -90,14 +91,19 @@ def _attack(
     budget: int | None = None,
 ) -> dict[int, Result]:
     answers = {name: _STAND_INS.get(name.partition(":")[0]) for name in recipe.oracles()}
-    answers |= dict(oracles or {}) | {"victim": _victim}
-    made = {name: _Made(answer, batch) for name, answer in answers.items() if answer is not None}
     goal = for_labels(recipe, LABELS).goal
+    answers |= dict(oracles or {}) | {"victim": _write if isinstance(goal, TextGoal) else _victim}
+    made = {name: _Made(answer, batch) for name, answer in answers.items() if answer is not None}
     jobs = []
     for key, content in zip(keys or range(len(texts)), texts, strict=True):
         text = content if isinstance(content, Text) else Text(content)
-        label = int(_victim(text.value).argmax())
-        jobs.append((key, attempt(text, label, goal, recipe.search, key=key, seed=1, budget=budget)))
+        shared: dict[str, Any] = {"key": key, "seed": 1, "budget": budget}
+        if isinstance(goal, TextGoal):
+            program = writing_attempt(text, _output(text.string), goal, recipe.search, **shared)
+        else:
+            label = int(_victim(text.value).argmax())
+            program = attempt(text, label, goal, recipe.search, **shared)
+        jobs.append((key, program))
     found = {}
     for finished in Engine[Result](made, window=window).run(jobs):
         assert finished.value is not None, finished.error
@@ -115,6 +121,15 @@ def _victim(value: Any) -> np.ndarray:
     total = sum(_number(word) for word in Text(string).words)
     positive = 1.0 / (1.0 + np.exp(-total))
     return np.round(np.array([1.0 - positive, positive]), 6)
+
+
+def _output(text: str) -> str:
+    """A translation: every word backwards."""
+    return " ".join(word[::-1] for word in Text(text).words)
+
+
+def _write(asked: Asked) -> Written:
+    return Written(_output(asked.text), round(_number(asked.text + asked.keyword), 4))
 
 
 def _encode(text: str) -> np.ndarray:
@@ -193,6 +208,9 @@ _STAND_INS: dict[str, Callable[[Any], Any]] = {
     "zeroed": _zeroed,
     "sentence-distance": _distance,
     "projection": _projection,
+    "nearness": lambda item: round(_number(item.text + item.keyword), 4),
+    "pulls": lambda item: _LISTED[: item.most],
+    "target-words": lambda _: tuple(word[::-1] for word in _LISTED),
     "datamuse": _synonyms,
     "fluency": lambda text: Score(-3.0 * len(Text(text).words) - _number(text), len(Text(text).words)),
     "grammar": lambda text: sum(_number(word) > 0.8 for word in Text(text).words),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from unfooled.core.attempt import Goal
 from unfooled.core.recipe import Recipe
+from unfooled.core.writing import TextGoal
 from unfooled.errors import DataError
 
 EVERY_CLASS = "any"
@@ -58,6 +59,8 @@ class OnlyClass:
 def only_class(recipe: Recipe, name: str) -> Recipe:
     """The same attack on the examples of one class; `any` attacks all."""
     goal = recipe.goal.goal if isinstance(recipe.goal, OnlyClass) else recipe.goal
+    if isinstance(goal, TextGoal):
+        raise DataError(f"{recipe.full_name} knows no classes", "leave --only out")
     return replace(recipe, goal=goal if name == EVERY_CLASS else OnlyClass(name, goal))
 
 
@@ -66,6 +69,16 @@ def aimed_at(recipe: Recipe, target: int) -> Recipe:
     goal = recipe.goal
     aimed = Targeted(target)
     return replace(recipe, goal=replace(goal, goal=aimed) if isinstance(goal, OnlyClass) else aimed)
+
+
+def aimed_at_word(recipe: Recipe, word: str) -> Recipe:
+    """The same attack with one word as its goal, where it is one that makes words appear."""
+    if not hasattr(recipe.goal, "keyword"):
+        raise DataError(f"{recipe.full_name} makes no word appear", "--target is for targeted-keyword")
+    try:
+        return replace(recipe, goal=replace(recipe.goal, keyword=word))  # type: ignore[type-var]
+    except ValueError as error:
+        raise DataError(f"--target {word}: {error}", "give one word of the target language") from None
 
 
 def for_labels(recipe: Recipe, labels: Sequence[str]) -> Recipe:

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
-from unfooled.core.attempt import Attempt, Row, Scored
+from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
 from unfooled.text import Text
 
@@ -70,8 +68,8 @@ class TemporalScore:
         tails = yield from _in_portions(a, n, len(text.string), lambda i: text.span(i, n))
         # The paper's F is the score of the true class; the empty text is taken as undecided.
         undecided = 1.0 / len(start.probs)
-        head = [undecided, *(row[a.label] for row in heads)]
-        tail = [*(row[a.label] for row in tails), undecided]
+        head = [undecided, *(one.probs[a.label] for one in heads)]
+        tail = [*(one.probs[a.label] for one in tails), undecided]
         worth = {i: head[i + 1] - head[i] + self.tail_weight * (tail[i] - tail[i + 1]) for i in positions}
         return sorted(positions, key=lambda i: -round(float(worth[i]), 6))
 
@@ -79,21 +77,19 @@ class TemporalScore:
 def _by_probing(
     a: Attempt, start: Scored, positions: Sequence[int], probe: Callable[[int], Text], flip_gain: bool
 ) -> Program[list[int]]:
-    rows = yield from _in_portions(a, len(positions), len(start.text.string), lambda n: probe(positions[n]))
-    scores, _ = a.goal.judge(np.array(rows), a.label) if rows else ([], [])
+    found = yield from _in_portions(a, len(positions), len(start.text.string), lambda n: probe(positions[n]))
     worth: dict[int, float] = {}
-    for i, score, row in zip(positions, scores, rows, strict=True):
-        worth[i] = score - start.score
-        if flip_gain and (new := int(row.argmax())) != a.label:
-            worth[i] += float(row[new] - start.probs[new])
+    for i, one in zip(positions, found, strict=True):
+        worth[i] = one.score - start.score
+        if flip_gain and (new := int(one.probs.argmax())) != a.label:
+            worth[i] += float(one.probs[new] - start.probs[new])
     return sorted(positions, key=lambda i: -round(worth[i], 6))
 
 
-def _in_portions(a: Attempt, n: int, length: int, probe: Callable[[int], Text]) -> Program[list[Row]]:
-    """Probabilities of `probe(0)` to `probe(n - 1)`, few long texts at a time."""
-    rows: list[Row] = []
+def _in_portions(a: Attempt, n: int, length: int, probe: Callable[[int], Text]) -> Program[list[Scored]]:
+    """What the victim says of `probe(0)` to `probe(n - 1)`, few long texts at a time."""
+    found: list[Scored] = []
     size = max(1, PORTION // max(1, length))
     for first in range(0, n, size):
-        scored = yield from a.score([probe(i) for i in range(first, min(n, first + size))], probe=True)
-        rows += [one.probs for one in scored]
-    return rows
+        found += yield from a.score([probe(i) for i in range(first, min(n, first + size))], probe=True)
+    return found

@@ -28,7 +28,7 @@ class Replacement(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _FromVocabulary:
+class FromVocabulary:
     """Words of the victim's own `vocabulary` ("victim"), or of a file, one per line; the first `size`."""
 
     vocabulary: str = OWN
@@ -57,7 +57,7 @@ class _FromVocabulary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomWords(_FromVocabulary):
+class RandomWords(FromVocabulary):
     """Words of a vocabulary in random order until one succeeds or none is left."""
 
     def replace(self, a: Attempt, start: Scored, index: int) -> Program[Scored]:
@@ -74,7 +74,7 @@ class RandomWords(_FromVocabulary):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClosestWord(_FromVocabulary):
+class ClosestWord(FromVocabulary):
     """Of all words that succeed, the one that moves the sentence's embedding least (L1).
 
     `encoder` is `victim` for its own sentence embedding (`pool`: `head` is what its last layer reads, `mean`
@@ -144,7 +144,7 @@ class ListedWords:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomDraws(_FromVocabulary):
+class RandomDraws(FromVocabulary):
     """RANDOM: any word becomes any word of the vocabulary; how often that works is estimated at one go.
 
     `draws` pairs of a position and a word are drawn per example and put to the victim in a few large asks.

@@ -79,6 +79,8 @@ Examples:
   unfooled attack --model ./bert-dir --data tweets.csv --attack breaking-bert --clean tweets
   unfooled attack --model ./bert-dir --data tweets.csv --attack breaking-bert --importance random
   unfooled attack --model ./bert-dir --data mr.csv --attack bae --constraint fluency:6 --constraint grammar
+  unfooled attack --model ./en-de --data test.en,test.de --attack typo --candidates table:typos.txt
+  unfooled attack --model ./en-de --data test.en,test.de --attack targeted-keyword --target Hund
 """
 )
 def attack(
@@ -104,7 +106,9 @@ def attack(
     ] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same results.")] = 0,
     budget: Annotated[int | None, typer.Option(min=1, help="Most victim queries per example.")] = None,
-    target: Annotated[str | None, typer.Option(help="Class to reach. [default: any other]")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Class to reach, or a translation's keyword. [default: any]")
+    ] = None,
     max_words: Annotated[int, typer.Option(min=1, help="Longer rows end as errors.")] = 5000,
     text_column: Annotated[
         str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")
@@ -161,7 +165,7 @@ def attack(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")] = False,
 ) -> None:
-    """Attack a classifier with labelled texts; repeat the command to go on after a stop."""
+    """Attack a classifier with labelled texts, or a translation model; repeat the command to go on."""
     from unfooled.cli.attack import AttackOptions, run_attack
 
     options = AttackOptions(

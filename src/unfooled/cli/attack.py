@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -21,10 +22,14 @@ from unfooled.core.recipe import (
     with_everywhere,
     with_setting,
 )
+from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
+from unfooled.data.parallel import ParallelText, load_parallel
+from unfooled.errors import UserError
 from unfooled.evaluation.run import attack
 from unfooled.evaluation.session import Settings
 from unfooled.victims.loading import load_victim
+from unfooled.victims.translator import Translator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,17 +78,29 @@ def run_attack(options: AttackOptions) -> int:
         **{name: literal(value) for name, value in pairs(options.victim_options, "--victim-option").items()},
     )
     columns = listed(options.text_column)
-    dataset = load_data(
-        options.data,
-        text=columns[0] if columns and len(columns) == 1 else columns,
-        label=options.label_column,
-        edit=options.edit,
-        split=options.split,
-        encoding=options.encoding,
-        sample=options.sample,
-        seed=options.seed,
-        clean=options.clean,
-    )
+    chosen: dict[str, Any] = {
+        "split": options.split,
+        "encoding": options.encoding,
+        "sample": options.sample,
+        "seed": options.seed,
+    }
+    dataset: Dataset | ParallelText
+    if isinstance(victim, Translator):
+        if options.clean or options.edit or options.label_column:
+            raise UserError(
+                f"{victim.name} writes text: --clean, --edit and --label-column are for classifiers",
+                "leave them out",
+            )
+        dataset = load_parallel(options.data, columns=columns, **chosen)
+    else:
+        dataset = load_data(
+            options.data,
+            text=columns[0] if columns and len(columns) == 1 else columns,
+            label=options.label_column,
+            edit=options.edit,
+            clean=options.clean,
+            **chosen,
+        )
     label_map = pairs(options.label_map.split(","), "--label-map") if options.label_map else None
     settings = Settings(
         seed=options.seed, budget=options.budget, max_words=options.max_words, window=options.window

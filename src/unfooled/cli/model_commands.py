@@ -16,6 +16,8 @@ Examples:
   unfooled train --model word-cnn --data nli.csv --text-column premise,hypothesis --out models/cnn
   unfooled train --model svm --data reviews.csv --out models/svm --sweep 30
   unfooled train --model lstm --data reviews.csv --out models/lstm --resume
+  unfooled train --model seq2seq-transformer --data train.en,train.de --valid val.en,val.de --out models/en-de
+  unfooled train --model seq2seq-lstm --data multi30k --text-column en,de --valid val --minutes 40 -o models/l
 \b
 {help_table()}
 \b
@@ -54,6 +56,9 @@ def train(
         str | None, typer.Option(help="bert: folder or hub name to fine-tune. [default: minilm]")
     ] = None,
     max_length: Annotated[int | None, typer.Option(help="Tokens that are read; the rest is cut.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="seq2seq: minutes of training, at most; the best epoch is kept.")
+    ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Any other setting: name=value.")] = None,
     sweep: Annotated[
         int | None, typer.Option(min=1, help="Train N times within the ranges below; keep the best.")
@@ -108,6 +113,7 @@ def train(
             "vectors": vectors,
             "body": body,
             "max_length": max_length,
+            "minutes": minutes,
         },
         settings=tuple(set_ or ()),
         sweep=sweep,

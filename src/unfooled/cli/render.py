@@ -15,11 +15,12 @@ from rich.table import Table
 from rich.text import Text as Styled
 
 from unfooled.core.result import Result
+from unfooled.core.writing import KEYWORD
 from unfooled.evaluation.metrics import Summary, decided, summarise
 from unfooled.evaluation.remarks import PREFIX
 from unfooled.evaluation.store import RunFile
-from unfooled.report.tables import counts_line, summary_rows
-from unfooled.report.words import as_written, pieces, visible
+from unfooled.report.tables import counts_line, signatures, summary_rows
+from unfooled.report.words import Piece, as_written, output_pieces, pieces, visible
 
 _STYLES = {"same": "", "gone": "red strike", "new": "bold green"}
 
@@ -39,12 +40,16 @@ def show_run(path: Path, *, examples: int, as_json: bool) -> Summary:
             console.print(f"! {visible(notice)}", style="yellow", highlight=False, markup=False)
         console.print(_summary_table(summary))
         console.print(counts_line(summary), highlight=False)
+        for line in signatures(summary):
+            console.print(line, style="dim", highlight=False, markup=False)
         if shown := list(islice(file.results(outcome="success"), examples)):
             console.print(
                 f"\n[bold]{len(shown)} of {summary.counts['success']} successes[/]", highlight=False
             )
         for result in shown:
             console.print(diff_line(result, file.labels, coloured=console.color_system is not None))
+            if summary.writes:
+                console.print(output_line(result, coloured=console.color_system is not None))
             if result.uncleaned:
                 _print_uncleaned(console, result, environment.get("cleaning") or ())
         _print_errors(console, summary)
@@ -56,14 +61,27 @@ def show_run(path: Path, *, examples: int, as_json: bool) -> Summary:
 def diff_line(result: Result, labels: tuple[str, ...], *, coloured: bool) -> Styled:
     """`positive → negative: a great terrible film` in colours; without them `a [great→terrible] film`, an
     inserted word as `[+terrible]` and a deleted one as `[great→]`."""
-    after = labels[decided(result.perturbed_probs)]
-    line = Styled(f"  {visible(labels[result.label])} → {visible(after)}: ", style="dim")
+    if labels:
+        after = labels[decided(result.perturbed_probs)]
+        line = Styled(f"  {visible(labels[result.label])} → {visible(after)}: ", style="dim")
+    else:
+        wanted = dict(result.fields).get(KEYWORD, "")
+        line = Styled(f"  #{result.key}{f' {visible(wanted)}' if wanted else ''}: ", style="dim")
     # Long texts are cut to the neighbourhood of the first edit; the run file has all of it.
     skipped = max(0, result.edits[0].at - 120) if result.edits else 0
-    left = 600
     if skipped:
         line.append("…")
-    found = list(pieces(result))
+    return _with_pieces(line, list(pieces(result)), skipped, coloured=coloured)
+
+
+def output_line(result: Result, *, coloured: bool) -> Styled:
+    """The output of a victim that writes, as a diff like that of the text."""
+    line = Styled("    → ", style="dim")
+    return _with_pieces(line, list(output_pieces(result)), 0, coloured=coloured)
+
+
+def _with_pieces(line: Styled, found: Sequence[Piece], skipped: int, *, coloured: bool) -> Styled:
+    left = 600
     kinds = ["same", *(piece.kind for piece in found), "same"]
     for place, piece in enumerate(found, 1):
         text = piece.text

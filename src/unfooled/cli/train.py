@@ -24,14 +24,16 @@ from rich.table import Table
 
 from unfooled.cli.app import Exit
 from unfooled.cli.compare import duration
-from unfooled.cli.values import columns, pairs
+from unfooled.cli.values import columns, listed, pairs
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
+from unfooled.data.parallel import ParallelText, load_parallel
 from unfooled.errors import UserError
 from unfooled.training.families import FAMILIES, OPTIONS, find_family
 from unfooled.training.preparation import DEFAULT_SHARE
 from unfooled.training.sweep import sweep
 from unfooled.training.trainer import Trained, train
+from unfooled.training.translators import train_translator
 from unfooled.training.watching import TrainObserver
 
 
@@ -140,6 +142,8 @@ def run_train(options: TrainOptions) -> int:
         raise UserError("--resume and --restart contradict each other", "give one of them")
     given = {name: value for name, value in options.given.items() if value is not None}
     given |= {name.replace("-", "_"): value for name, value in pairs(options.settings, "--set").items()}
+    if family.kind == "seq2seq" and (options.sweep or options.clean):
+        raise UserError("--sweep and --clean are for classifiers", "leave them out for a translation model")
     data = _load(options, options.data, options.split, limit=options.limit)
     valid = _valid(options)
     console = Console(stderr=True, quiet=options.json)
@@ -151,7 +155,9 @@ def run_train(options: TrainOptions) -> int:
     }
     with TrainProgress(console, family.name) as observer:
         try:
-            if options.sweep:
+            if isinstance(data, ParallelText):
+                trained = train_translator(family.name, data, options.out, observer=observer, **shared)
+            elif options.sweep:
                 trained = sweep(
                     family.name,
                     data,
@@ -205,17 +211,20 @@ def _show(trained: Trained, options: TrainOptions) -> None:
         return
     valid = trained.metrics.get("valid")
     kept = f", epoch {trained.metrics['best_epoch']} kept" if "best_epoch" in trained.metrics else ""
-    score = (
-        f"validation accuracy {valid['accuracy']:.1%}, macro F1 {valid['macro_f1']:.1%}{kept}"
-        if valid
-        else ""
-    )
+    score = ""
+    if valid and "bleu" in valid:
+        score = f"validation BLEU {valid['bleu']:.2f}{kept}"
+    elif valid:
+        score = f"validation accuracy {valid['accuracy']:.1%}, macro F1 {valid['macro_f1']:.1%}{kept}"
     typer.echo(f"{trained.family} trained in {duration(trained.seconds)}{': ' if score else ''}{score}")
     typer.echo(f"model: {options.out}")
-    typer.echo(f"try next: unfooled attack --model {options.out} --data {options.data} --limit 100")
+    more = ""
+    if find_family(trained.family).kind == "seq2seq":
+        more = f"{f' --text-column {options.text_column}' if options.text_column else ''} --attack typo"
+    typer.echo(f"try next: unfooled attack --model {options.out} --data {options.data}{more} --limit 100")
 
 
-def _valid(options: TrainOptions) -> Dataset | float:
+def _valid(options: TrainOptions) -> Dataset | ParallelText | float:
     """A share of the training rows, a file or named set, or another split of the same data."""
     value = options.valid
     if value is None:
@@ -224,13 +233,19 @@ def _valid(options: TrainOptions) -> Dataset | float:
         return float(value)
     except ValueError:
         pass
-    if Path(value).expanduser().exists() or value.startswith("hf:"):
+    if "," in value or Path(value).expanduser().exists() or value.startswith("hf:"):
         return _load(options, value, options.split)
     assert options.data is not None
     return _load(options, options.data, value)
 
 
-def _load(options: TrainOptions, source: str, split: str, *, limit: int | None = None) -> Dataset:
+def _load(
+    options: TrainOptions, source: str, split: str, *, limit: int | None = None
+) -> Dataset | ParallelText:
+    assert options.model is not None
+    if find_family(options.model).kind == "seq2seq":
+        names = listed(options.text_column)
+        return load_parallel(source, columns=names, split=split, encoding=options.encoding, limit=limit)
     return load_data(
         source,
         text=columns(options.text_column),

@@ -26,6 +26,7 @@ class Scored(NamedTuple):
     score: float
     success: bool
     similarity: float | None = None
+    output: str = ""  # of a victim that writes text, such as a translation; then `probs` is empty
 
 
 class Goal(Protocol):
@@ -55,7 +56,7 @@ class Attempt:
         self.facts: dict[str, float] = {}  # what else a search found out; written into the result
         self.watch: Watch | None = None  # told of every score; changes nothing
         self._charged: set[Hashable] = set()
-        self._known: dict[Hashable, Row] = {}
+        self._known: dict[Hashable, Any] = {}
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -87,7 +88,7 @@ class Attempt:
         refused = self._pay(wanted)
         for key in refused:
             del wanted[key]
-        answers = yield from ask("victim", list(wanted.values()))
+        answers = yield from ask("victim", [self._question(value) for value in wanted.values()])
         self._known.update(zip(wanted, answers, strict=True))
         places = [place for place, key in enumerate(keys) if key not in refused]
         scored = self._judge([texts[i] for i in places], [self._known[keys[i]] for i in places])
@@ -131,11 +132,15 @@ class Attempt:
         """What ends a search whose budget pays for no more."""
         return BudgetExhaustedError(f"the budget of {self.budget} queries is spent")
 
-    def _judge(self, texts: Sequence[Text], rows: list[Row]) -> list[Scored]:
+    def _question(self, value: str | tuple[str, ...]) -> Hashable:
+        """What the victim is asked about a text."""
+        return value
+
+    def _judge(self, texts: Sequence[Text], answers: list[Any]) -> list[Scored]:
         if not texts:
             return []
-        scores, successes = self.goal.judge(np.array(rows), self.label)
-        return list(map(Scored, texts, rows, scores, successes))
+        scores, successes = self.goal.judge(np.array(answers), self.label)
+        return list(map(Scored, texts, answers, scores, successes))
 
 
 def most_similar(texts: Sequence[Scored]) -> Scored:
@@ -182,10 +187,7 @@ def attempt(
     outcome: Outcome = "failure"
     note = ""
     try:
-        if max_words is not None and len(text.words) > max_words:
-            raise ValueError(
-                f"{len(text.words):,} words are more than the limit of {max_words:,} (--max-words)"
-            )
+        require_length(text, max_words)
         (start,) = yield from a.score([text])
         if int(start.probs.argmax()) != label:
             outcome, note = "skipped", "the victim was wrong before the attack"
@@ -202,14 +204,19 @@ def attempt(
     except BudgetExhaustedError as spent:
         final, note = a.best, str(spent)
     except Exception as error:
-        outcome, final, note = "error", None, _reason(error)
+        outcome, final, note = "error", None, reason_of(error)
+    return conclude(a, outcome, start, final, note)
+
+
+def conclude(a: Attempt, outcome: Outcome, start: Scored | None, final: Scored | None, note: str) -> Result:
+    """The result of an attempt that began with `start`; `final` is what its search came back with."""
     if final is not None and final.success:
         outcome = "success"
-    end = final or start
+    end, text = final or start, a.original
     return Result(
-        key=key,
+        key=a.key,
         outcome=outcome,
-        label=label,
+        label=a.label,
         fields=text.fields,
         field=text.field,
         perturbed=end.text.string if end else text.string,
@@ -222,7 +229,14 @@ def attempt(
         similarity=end.similarity if end else None,
         note=note,
         facts=tuple(sorted(a.facts.items())),
+        output=start.output if start else "",
+        perturbed_output=end.output if end else "",
     )
+
+
+def require_length(text: Text, max_words: int | None) -> None:
+    if max_words is not None and len(text.words) > max_words:
+        raise ValueError(f"{len(text.words):,} words are more than the limit of {max_words:,} (--max-words)")
 
 
 def _wanted(_label: int) -> str:
@@ -230,7 +244,8 @@ def _wanted(_label: int) -> str:
     return ""
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """What an error says, with its kind where it is not one of ours."""
     text = str(error).strip()
     known = text and type(error).__module__.startswith("unfooled")
     return text if known or isinstance(error, ValueError) else f"{type(error).__name__}: {text}"

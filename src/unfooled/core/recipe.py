@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from unfooled.core.attempt import Goal, Search
+from unfooled.core.writing import TextGoal
 from unfooled.errors import RunFileError, UnknownNameError
 from unfooled.registry import registry, unknown_name
 
@@ -26,7 +27,7 @@ class Recipe:
     version: str
     summary: str
     paper: str
-    goal: Goal
+    goal: Goal | TextGoal
     search: Search
     needs: tuple[str, ...] = ("probabilities",)
 

@@ -22,7 +22,7 @@ class Result:
 
     key: int  # row of the data set, from 0
     outcome: Outcome
-    label: int  # the true class
+    label: int  # the true class; 0 where there are none
     fields: tuple[tuple[str, str], ...]  # name and content of every field before the attack
     field: int  # which of them was edited
     perturbed: str  # that field after the attack; equal to the original where nothing was found
@@ -36,6 +36,8 @@ class Result:
     note: str = ""  # why it ended so, where that is not obvious
     facts: tuple[tuple[str, float], ...] = ()  # what this kind of attack measures besides, by name
     uncleaned: tuple[tuple[str, str], ...] = ()  # the fields as they came, where cleaning changed them
+    output: str = ""  # what a victim that writes text made of the original; then there are no `probs`
+    perturbed_output: str = ""
 
     @property
     def original(self) -> str:

@@ -34,6 +34,19 @@ class Selection:
     sample: int | None = None
     seed: int = 0
 
+    def window(self, rows: int) -> int:
+        """How many of so many rows are left before the sample is drawn."""
+        left = max(0, rows - self.offset)
+        return left if self.limit is None else min(left, self.limit)
+
+    def drawn(self, rows: int) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+        """Sorted keys of the sample; None where every row of the window is taken."""
+        window = self.window(rows)
+        if self.sample is None or self.sample >= window:
+            return None
+        chosen = np.random.default_rng(self.seed).choice(window, self.sample, replace=False)
+        return np.sort(chosen).astype(np.int64) + self.offset
+
 
 @dataclass(frozen=True)
 class Dataset:
@@ -125,16 +138,11 @@ class Dataset:
 
     @property
     def _window(self) -> int:
-        left = max(0, self._rows - self._selection.offset)
-        return left if self._selection.limit is None else min(left, self._selection.limit)
+        return self._selection.window(self._rows)
 
     @cached_property
     def _sampled(self) -> np.ndarray[Any, np.dtype[np.int64]] | None:
-        chosen = self._selection
-        if chosen.sample is None or chosen.sample >= self._window:
-            return None
-        drawn = np.random.default_rng(chosen.seed).choice(self._window, chosen.sample, replace=False)
-        return np.sort(drawn).astype(np.int64) + chosen.offset
+        return self._selection.drawn(self._rows)
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -176,7 +184,7 @@ def build(
 ) -> Dataset:
     """Choose the columns, read the source once from end to end, and check everything that can be checked."""
     chosen = selection or Selection()
-    _check(chosen)
+    check_selection(chosen)
     names = source.columns()
     if not names:
         raise _unreadable(source)
@@ -218,7 +226,7 @@ def read_row(row: Row, columns: Columns, declared: bool) -> tuple[tuple[tuple[st
     content: list[tuple[str, str]] = []
     for name in columns.texts:
         try:
-            content.append((name, _text(values.get(name))))
+            content.append((name, text_of(values.get(name))))
         except ValueError as error:
             content.append((name, ""))
             problem = problem or f"{error} (column {name!r})"
@@ -233,7 +241,7 @@ def read_row(row: Row, columns: Columns, declared: bool) -> tuple[tuple[tuple[st
     return tuple(content), value, problem
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         raise ValueError("no text")
     if isinstance(value, list | dict | tuple | set | bytes):
@@ -281,7 +289,7 @@ def _unreadable(source: Source) -> DataError:
     return DataError(f"{source.name}: no row can be read; {source.place(row.number)}: {row.problem}")
 
 
-def _check(chosen: Selection) -> None:
+def check_selection(chosen: Selection) -> None:
     for name, value, least in (
         ("offset", chosen.offset, 0),
         ("limit", chosen.limit, 1),

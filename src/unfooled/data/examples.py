@@ -17,6 +17,7 @@ class Example:
     edit: str  # name of the field that may be edited
     problem: str = ""  # why the row cannot be attacked; such a row ends as an error, named
     uncleaned: tuple[tuple[str, str], ...] = ()  # the fields before cleaning, where that changed them
+    reference: str = ""  # the right answer where that is a text, such as a person's translation
 
     def text(self) -> Text:
         return Text(dict(self.content), edit=self.edit)

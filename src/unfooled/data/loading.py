@@ -15,8 +15,9 @@ from unfooled.errors import DataError
 
 VARIABLE = "UNFOOLED_DATA"
 FORMATS = ".csv, .tsv, .jsonl (each also .gz), .parquet, a folder of the datasets library, hf:org/name"
+_DELIMITED, _JSON, _PARQUET = (".csv", ".tsv", ".tab"), (".jsonl", ".ndjson", ".json"), (".parquet", ".pq")
 
-__all__ = ["Dataset", "load_data", "named_sets"]
+__all__ = ["Dataset", "find_named_folder", "is_table", "load_data", "named_sets", "open_table"]
 
 
 def load_data(
@@ -76,7 +77,7 @@ def _open(source: str | Path, split: str, encoding: str) -> Source:
             return _named(path, split, encoding)
         raise DataError(f"{path}: this folder holds no data set", f"known formats: {FORMATS}")
     if path.is_file():
-        return _file(path, encoding)
+        return open_table(path, encoding)
     if path.exists():
         raise DataError(f"{path}: this is not a regular file", "save the data to a file first")
     if path.name == str(source) and not path.suffix:
@@ -84,13 +85,27 @@ def _open(source: str | Path, split: str, encoding: str) -> Source:
     raise DataError(f"{path}: no such file", f"known formats: {FORMATS}")
 
 
-def _file(path: Path, encoding: str) -> Source:
+def find_named_folder(source: str) -> Path | None:
+    """A folder, given by its path or by its name under $UNFOOLED_DATA."""
+    path = Path(source).expanduser()
+    root = os.environ.get(VARIABLE, "")
+    if not path.is_dir() and root and path.name == source:
+        path = Path(root) / source
+    return path if path.is_dir() else None
+
+
+def is_table(path: Path) -> bool:
+    """Whether the file's ending is that of a table."""
+    return path.name.lower().removesuffix(".gz").endswith((*_DELIMITED, *_JSON, *_PARQUET))
+
+
+def open_table(path: Path, encoding: str) -> Source:
     name = path.name.lower().removesuffix(".gz")
-    if name.endswith((".csv", ".tsv", ".tab")):
+    if name.endswith(_DELIMITED):
         return Delimited(path, encoding)
-    if name.endswith((".jsonl", ".ndjson", ".json")):
+    if name.endswith(_JSON):
         return JsonLines(path, encoding)
-    if path.name.lower().endswith((".parquet", ".pq")):
+    if path.name.lower().endswith(_PARQUET):
         return Parquet(path)
     raise DataError(f"{path}: this format is not known", f"known formats: {FORMATS}")
 

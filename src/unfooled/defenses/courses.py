@@ -26,6 +26,7 @@ from unfooled.core.attempt import attempt
 from unfooled.core.engine import Engine
 from unfooled.core.recipe import Recipe
 from unfooled.core.result import Result
+from unfooled.core.writing import TextGoal
 from unfooled.defenses.ledger import Ledger
 from unfooled.defenses.switch import Plan, as_text, with_string
 from unfooled.defenses.switching import Switcher, open_oracles, require_resources
@@ -164,10 +165,12 @@ class AttackInLoop(Continue):
     def _attack(self, victim: HuggingFaceVictim, numbers: Sequence[int], epoch: int) -> Any:
         if not numbers:
             return
+        goal = self.recipe.goal
         missing = [need for need in self.recipe.needs if need not in victim.capabilities]
-        if missing:
+        if missing or isinstance(goal, TextGoal):
             raise CapabilityError(
-                f"{self.recipe.full_name} needs {' and '.join(missing)}, which this model does not give",
+                f"{self.recipe.full_name} needs {' and '.join(missing) or 'translations'}, "
+                "which this model does not give",
                 "choose another attack",
             )
         engine: Engine[Result] = Engine(open_oracles(self.recipe.oracles(), victim, victim=True))
@@ -177,7 +180,7 @@ class AttackInLoop(Continue):
                 attempt(
                     as_text(self.rows.texts[n], self.field),
                     int(self.rows.labels[n]),
-                    self.recipe.goal,
+                    goal,
                     self.recipe.search,
                     key=n,
                     seed=self.seed + epoch,

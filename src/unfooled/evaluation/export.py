@@ -81,6 +81,8 @@ def _record(result: Result, names: Sequence[str], cleaned: bool) -> Record:
         **_uncleaned(result, cleaned),
         "text": result.original,
         "perturbed_text": result.perturbed,
+        "output_before": result.output,
+        "output_after": result.perturbed_output,
         "predicted_before": _predicted(result.probs, names),
         "predicted_after": _predicted(result.perturbed_probs, names),
         "p_true_before": _p_true(result.probs, result.label),
@@ -121,6 +123,8 @@ def _columns(run: RunFile) -> dict[str, str]:
     columns = dict(list(_KINDS.items())[:4])
     columns.update(dict.fromkeys(_fields(first) if first else (), "str"))
     columns.update(dict.fromkeys(_uncleaned(first, _is_cleaned(run)) if first else (), "str"))
+    if run.writes:
+        columns |= {"text": "str", "perturbed_text": "str", "output_before": "str", "output_after": "str"}
     return {**columns, **_KINDS, **dict.fromkeys(run.measures(), "float")}
 
 

@@ -113,7 +113,10 @@ def measure_run(
 
 
 def _fallen(file: RunFile) -> Iterator[Result]:
-    """Texts that the model got right before the attack and wrong after it."""
+    """Texts that the model got right before the attack and wrong after it; of one that writes, successes."""
+    if file.writes:
+        yield from file.results(outcome="success")
+        return
     for one in file.results():
         if one.outcome == "error" or decided(one.probs) != one.label:
             continue

@@ -7,14 +7,16 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from unfooled.core.result import OUTCOMES, Outcome, Result
+from unfooled.evaluation.outputs import Outputs, compare_outputs
 from unfooled.evaluation.statistics import bootstrap_mean, f1_interval, wilson
 from unfooled.evaluation.store import RunFile
+from unfooled.resources.bleu import Compared
 from unfooled.training.metrics import confusion, macro_f1
 
 _TOP = 10
@@ -112,6 +114,8 @@ class Summary:
     substitutions: tuple[Substitution, ...]  # the most frequent ones of the successes, in lower case
     error_notes: tuple[ErrorNote, ...]  # the most frequent ones
     draws: Mean  # share of random draws that succeed, per attacked example; of attacks that draw many times
+    outputs: tuple[Compared, ...] = ()  # BLEU and chrF before and under attack, of a victim that writes
+    writes: bool = False  # the victim writes text: there is no accuracy
 
     @property
     def total(self) -> int:
@@ -144,6 +148,7 @@ class Summary:
             },
             "similarity": self.similarity.to_dict(),
             "draws": self.draws.to_dict(),
+            "outputs": [asdict(one) for one in self.outputs],
             "substitutions": [
                 {"before": s.before, "after": s.after, "count": s.count} for s in self.substitutions
             ],
@@ -159,9 +164,13 @@ def summarise(run: RunFile) -> Summary:
     pairs: Counter[tuple[str, str]] = Counter()
     notes: dict[str, list[int]] = {}
     truth, said, said_after = array("l"), array("l"), array("l")
+    written: list[Outputs] = []
+    writes = run.writes
     for result in run.results():
         counts[result.outcome] += 1
-        if result.outcome != "error":
+        if writes and result.outcome != "error":
+            written.append(Outputs.of(result))
+        elif result.outcome != "error":
             truth.append(result.label)
             said.append(decided(result.probs))
             said_after.append(decided(result.perturbed_probs))
@@ -198,12 +207,14 @@ def summarise(run: RunFile) -> Summary:
             ]
         ),
         draws=Mean.of(draws),
+        outputs=compare_outputs(written),
+        writes=writes,
     )
 
 
 def decided(probs: Sequence[float]) -> int:
-    """The class that the victim decides for."""
-    return max(range(len(probs)), key=probs.__getitem__)
+    """The class that the victim decides for; -1 where it writes text and decides nothing."""
+    return max(range(len(probs)), key=probs.__getitem__, default=-1)
 
 
 def _accuracy(truth: Sequence[int], said: Sequence[int]) -> Rate:

@@ -1,4 +1,7 @@
-"""A result as a row of the run file, and back."""
+"""A result as a row of the run file, and back.
+
+`probs` and `perturbed_probs` hold what the victim said: a list of class probabilities, or the text it wrote.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +43,8 @@ def to_row(result: Result) -> tuple[Any, ...]:
         dump(_fields(result)),
         int(result.field),
         _plain(result.perturbed),
-        dump([float(p) for p in result.probs]),
-        dump([float(p) for p in result.perturbed_probs]),
+        dump(result.output or [float(p) for p in result.probs]),
+        dump(result.perturbed_output or [float(p) for p in result.perturbed_probs]),
         dump([list(edit) for edit in result.edits]),
         int(result.words),
         int(result.queries),
@@ -69,7 +72,7 @@ def to_result(row: tuple[Any, ...]) -> Result:
         facts,
     ) = row
     words, queries, asked = numbers
-    stored = json.loads(fields)
+    stored, before, after = json.loads(fields), json.loads(probs), json.loads(perturbed_probs)
     return Result(
         key=key,
         outcome=outcome,
@@ -77,8 +80,8 @@ def to_result(row: tuple[Any, ...]) -> Result:
         fields=tuple((name, content) for name, content, *_ in stored),
         field=field,
         perturbed=perturbed,
-        probs=tuple(json.loads(probs)),
-        perturbed_probs=tuple(json.loads(perturbed_probs)),
+        probs=() if isinstance(before, str) else tuple(before),
+        perturbed_probs=() if isinstance(after, str) else tuple(after),
         edits=tuple(Edit(*edit) for edit in json.loads(edits)),
         words=words,
         queries=queries,
@@ -87,6 +90,8 @@ def to_result(row: tuple[Any, ...]) -> Result:
         note=note,
         facts=tuple(json.loads(facts).items()),
         uncleaned=tuple((name, original) for name, _, *rest in stored for original in rest),
+        output=before if isinstance(before, str) else "",
+        perturbed_output=after if isinstance(after, str) else "",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -12,14 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import unfooled
-from unfooled.attacks.goals import aimed_at
+from unfooled.attacks.goals import aimed_at, aimed_at_word
 from unfooled.core.recipe import Recipe, all_recipes, load_recipe
 from unfooled.core.result import Result
+from unfooled.core.writing import Asked, TextGoal
 from unfooled.data.dataset import Dataset
 from unfooled.data.examples import Example
 from unfooled.data.loading import load_data
+from unfooled.data.parallel import ParallelText, load_parallel
 from unfooled.errors import CapabilityError, DataError, VictimError
 from unfooled.evaluation.metrics import Summary, summarise
+from unfooled.evaluation.outputs import keep_attention
 from unfooled.evaluation.session import Session, Settings, open_inside, prepared, require_resources
 from unfooled.evaluation.store import RunFile
 from unfooled.evaluation.workers import attack_in_workers
@@ -27,6 +30,8 @@ from unfooled.victims.base import TextValue, Victim
 from unfooled.victims.function import FunctionVictim
 from unfooled.victims.loading import load_victim
 from unfooled.victims.preflight import Preflight, preflight
+from unfooled.victims.translator import Translator
+from unfooled.victims.translator_checks import preflight_translator
 
 # Enough to see swapped labels or logits, little enough for a paid endpoint.
 PREFLIGHT_EXAMPLES = 64
@@ -66,7 +71,7 @@ class Run:
 
 def attack(
     victim: Victim | str | Callable[[list[str]], Any],
-    data: Dataset | str | Path | Iterable[tuple[Any, Any]],
+    data: Dataset | ParallelText | str | Path | Iterable[tuple[Any, Any]],
     recipe: Recipe | str = "textfooler",
     *,
     out: str | Path,
@@ -82,7 +87,8 @@ def attack(
     """Attack every example of `data` and return the finished run.
 
     `victim` is a victim, what `load_victim` takes, or a function from texts to probabilities; `data` is a
-    data set, what `load_data` takes, or pairs of text and label.
+    data set, what `load_data` takes, or pairs of text and label. For a translation model it is parallel text
+    or what `load_parallel` takes.
 
     The run file in `out` is written as results arrive. The same call again skips finished examples and runs
     the rest, those that ended in an error included; a larger `limit` goes on from the smaller one. `keys`
@@ -94,7 +100,9 @@ def attack(
     settings = settings or Settings()
     observer = observer or Observer()
     require_capabilities(recipe, victim)
-    if target is not None:
+    if target is not None and isinstance(recipe.goal, TextGoal):
+        recipe = aimed_at_word(recipe, target)
+    elif target is not None:
         recipe = aim_at(recipe, target, victim.labels)
     if limit is not None and limit < 1:
         raise DataError(f"limit={limit} leaves nothing to attack", "limit is at least 1")
@@ -109,7 +117,11 @@ def attack(
     total = len(dataset) if limit is None else min(limit, len(dataset))
     sample = [one for one in islice(_chosen(islice(dataset, total), keys), _looks(keys)) if not one.problem]
     texts = [one.text().value for one in sample]
-    report = preflight(victim, texts, [one.label for one in sample])
+    if isinstance(victim, Translator):
+        strings = [one.text().string for one in sample]
+        report = preflight_translator(victim, strings, [one.reference for one in sample])
+    else:
+        report = preflight(victim, texts, [one.label for one in sample])
     observer.checked(report)
     report.raise_for_fail()
 
@@ -134,19 +146,29 @@ def attack(
         observer.started(total, done)
         if done < total:
             good = next((text for text in texts if _answered(victim, text)), None)
-            results = _results(victim, recipe, settings, examples, workers, total - done, good, file)
+            known = Asked(str(good)) if isinstance(victim, Translator) and good is not None else good
+            results = _results(victim, recipe, settings, examples, workers, total - done, known, file)
             with closing(results):  # its counters belong into the file while that is open
                 for result in results:
                     file.add(result)
                     observer.finished(result)
+    if isinstance(victim, Translator):
+        keep_attention(Path(out), victim)
     return Run(Path(out))
 
 
 def require_capabilities(recipe: Recipe, victim: Victim) -> None:
     missing = [need for need in recipe.requires() if need not in victim.capabilities]
+    if isinstance(victim, Translator) and not isinstance(recipe.goal, TextGoal):
+        missing = ["classes"]
     if not missing:
         return
-    fit = [one.full_name for one in all_recipes() if set(one.requires()) <= victim.capabilities]
+    fit = [
+        one.full_name
+        for one in all_recipes()
+        if set(one.requires()) <= victim.capabilities
+        and isinstance(one.goal, TextGoal) == isinstance(victim, Translator)
+    ]
     raise CapabilityError(
         f"{recipe.full_name} needs {' and '.join(missing)}, which {victim.name} does not give",
         f"attacks that work on it: {', '.join(fit)}" if fit else "no attack works on such a victim yet",
@@ -167,7 +189,7 @@ def _results(
     examples: Iterable[Example],
     workers: int,
     remaining: int,
-    known_good: TextValue | None,
+    known_good: Hashable,
     file: RunFile,
 ) -> Generator[Result]:
     if workers > 1:
@@ -222,6 +244,8 @@ def _sum(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 def _answered(victim: Victim, text: TextValue) -> bool:
     """Whether the victim can answer this text: one that it can tells bad texts from a victim that is down."""
     try:
+        if isinstance(victim, Translator):
+            return len(victim.write([Asked(str(text))])) == 1
         return len(victim.predict([text])) == 1
     except Exception:
         return False
@@ -239,16 +263,29 @@ def _as_victim(given: Victim | str | Callable[[list[str]], Any]) -> Victim:
     )
 
 
-def _as_dataset(given: Dataset | str | Path | Iterable[tuple[Any, Any]], victim: Victim) -> Dataset:
-    if isinstance(given, Dataset):
+def _as_dataset(
+    given: Dataset | ParallelText | str | Path | Iterable[tuple[Any, Any]], victim: Victim
+) -> Dataset | ParallelText:
+    writes = isinstance(victim, Translator)
+    if isinstance(given, Dataset | ParallelText):
+        if writes != isinstance(given, ParallelText):
+            raise DataError(
+                f"{given.name} does not fit: {victim.name} {'writes text' if writes else 'chooses classes'}",
+                f"load the data with {'load_parallel' if writes else 'load_data'}",
+            )
         return given
+    if writes:
+        if not isinstance(given, str | Path):
+            given = list(given)
+            return ParallelText.from_pairs(given)
+        return load_parallel(given)
     if isinstance(given, str | Path):
         return load_data(given)
     return Dataset.from_pairs(list(given), labels=victim.labels)
 
 
 def _environment(
-    victim: Victim, dataset: Dataset, recipe: Recipe, workers: int, report: Preflight
+    victim: Victim, dataset: Dataset | ParallelText, recipe: Recipe, workers: int, report: Preflight
 ) -> dict[str, Any]:
     loaded = {
         name: sys.modules[name]

@@ -15,12 +15,15 @@ from unfooled.core.oracle import AsyncOracle, Oracle
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe, fitted, settled
 from unfooled.core.result import Result
+from unfooled.core.writing import TextGoal, writing_attempt
 from unfooled.data.examples import Example
 from unfooled.errors import ResourceError, UserError
 from unfooled.registry import registry
 from unfooled.resources import store
 from unfooled.victims.base import Victim
 from unfooled.victims.checked import oracle_for
+from unfooled.victims.translator import Translator
+from unfooled.victims.translator_oracles import WritingOracle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +86,7 @@ def open_oracles(recipe: Recipe, victim: Victim) -> dict[str, Oracle | AsyncOrac
     for name in recipe.oracles():
         kind, _, variant = name.partition(":")
         oracles[name] = inside[name] if name in inside else registry.load("oracle", kind)(variant)
-    oracles["victim"] = oracle_for(victim)
+    oracles["victim"] = WritingOracle(victim) if isinstance(victim, Translator) else oracle_for(victim)
     return oracles
 
 
@@ -132,16 +135,16 @@ class Session:
     def _program(self, example: Example) -> Program[Result]:
         if example.problem:
             return _unusable(example)
-        program = attempt(
-            example.text(),
-            example.label,
-            self.recipe.goal,
-            self.recipe.search,
-            key=example.key,
-            seed=self.settings.seed,
-            budget=self.settings.budget,
-            max_words=self.settings.max_words,
-        )
+        goal, search = self.recipe.goal, self.recipe.search
+        shared: dict[str, Any] = {
+            "key": example.key,
+            "seed": self.settings.seed,
+            "budget": self.settings.budget,
+            "max_words": self.settings.max_words,
+        }
+        if isinstance(goal, TextGoal):
+            return writing_attempt(example.text(), example.reference, goal, search, **shared)
+        program = attempt(example.text(), example.label, goal, search, **shared)
         return _with_uncleaned(program, example) if example.uncleaned else program
 
     def counters(self) -> dict[str, Any]:

@@ -229,6 +229,11 @@ class RunFile:
         found = header.get("labels") or (header.get("identity") or {}).get("labels") or ()
         return tuple(str(label) for label in found)
 
+    @property
+    def writes(self) -> bool:
+        """Whether the victim writes text: then its identity has an empty list of labels."""
+        return bool((self.header.get("identity") or {}).get("labels") == [])
+
     def counters(self) -> dict[str, Any]:
         with self._explained():
             rows = self._db.execute("SELECT name, value FROM counters ORDER BY name")

@@ -148,6 +148,45 @@ def share_matrix(
     return _svg("".join(parts), title, f"Table of shares. {lines}.", int(top + len(rows) * height + 6))
 
 
+HALF = 340  # the width of one of two maps
+
+
+def heat_map(
+    columns: Sequence[str],
+    rows: Sequence[str],
+    weights: Sequence[Sequence[float]],
+    *,
+    title: str,
+    width: int,
+) -> tuple[str, float]:
+    """A map of weights from 0 to 1 without its frame, and its height; a darker field is more."""
+    left, top = 84.0, 84.0
+    cell = min(22.0, (width - left - 6) / max(1, len(columns)))
+    parts = [_label(4, 14, title, "start")]
+    for at, name in enumerate(columns):
+        x, y = left + (at + 0.6) * cell, top - 5
+        turned = f'transform="rotate(-60 {x:.1f} {y:.1f})"'
+        parts.append(f'<text class="label" {turned} x="{x:.1f}" y="{y:.1f}">{_text(_short(name, 12))}</text>')
+    for row, name in enumerate(rows):
+        y = top + row * cell
+        parts.append(_label(left - 5, y + cell / 2 + 4, _short(name, 11), "end"))
+        for at, weight in enumerate(weights[row]):
+            told = f"{name} looks at {columns[at]}: {weight:.2f}"
+            parts.append(
+                f'<rect class="cell" x="{left + at * cell:.1f}" y="{y:.1f}" width="{cell - 1:.1f}" '
+                f'height="{cell - 1:.1f}" style="fill-opacity:{0.04 + 0.96 * min(1.0, weight):.2f}">'
+                f"<title>{_text(told)}</title></rect>"
+            )
+    return "".join(parts), top + len(rows) * cell + 6
+
+
+def side_by_side(maps: Sequence[tuple[str, float]], *, title: str) -> str:
+    """Maps of the width `HALF` in one picture."""
+    body = "".join(f'<g transform="translate({at * HALF} 0)">{one}</g>' for at, (one, _) in enumerate(maps))
+    height = max(height for _, height in maps)
+    return _svg(body, title, "Maps of attention, before and after.", int(height), HALF * len(maps))
+
+
 # -- inside ------------------------------------------------------------------------------------------------
 
 
@@ -216,8 +255,8 @@ def _text(words: str) -> str:
     return escape(visible(words), quote=True)
 
 
-def _svg(body: str, title: str, description: str, height: int = _HEIGHT) -> str:
+def _svg(body: str, title: str, description: str, height: int = _HEIGHT, width: int = _WIDTH) -> str:
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{_text(f"{title}. {description}")}">'
+        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{_text(f"{title}. {description}")}">'
         f"<title>{_text(title)}</title>{body}</svg>"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -12,8 +13,8 @@ from unfooled.evaluation.export import export
 from unfooled.evaluation.metrics import Summary, decided, summarise
 from unfooled.evaluation.store import RunFile
 from unfooled.report.html import write_html
-from unfooled.report.tables import counts_line, summary_rows
-from unfooled.report.words import pieces, visible
+from unfooled.report.tables import counts_line, signatures, summary_rows
+from unfooled.report.words import Piece, output_pieces, pieces, visible
 
 
 def write_report(run: Path, out: Path, *, examples: int = 25) -> Path:
@@ -46,12 +47,13 @@ def _markdown(
     ]
     lines += [f"| {row.name} | {row.value} | {row.interval} | {row.n} |" for row in summary_rows(summary)]
     lines += ["", f"{counts_line(summary)}."]
+    lines += [f"\n`{line}`" for line in signatures(summary)]
     if summary.substitutions:
         lines += ["", "## Words that fooled it most often", "", "| was | became | times |", "|---|---|---|"]
         lines += [f"| {_cell(s.before)} | {_cell(s.after)} | {s.count} |" for s in summary.substitutions]
     if shown:
         lines += ["", f"## {len(shown)} examples", ""]
-        lines += [f"- {_verdict(result, labels)}: {_diff(result)}" for result in shown]
+        lines += [f"- {_verdict(result, labels)}{_diff(pieces(result))}{_output(result)}" for result in shown]
     if summary.error_notes:
         lines += ["", "## Errors", ""]
         lines += [
@@ -62,12 +64,18 @@ def _markdown(
 
 
 def _verdict(result: Result, labels: tuple[str, ...]) -> str:
-    return f"{_cell(labels[result.label])} → {_cell(labels[decided(result.perturbed_probs)])}"
+    if not labels:
+        return ""
+    return f"{_cell(labels[result.label])} → {_cell(labels[decided(result.perturbed_probs)])}: "
 
 
-def _diff(result: Result) -> str:
+def _output(result: Result) -> str:
+    return f"\n  → {_diff(output_pieces(result))}" if result.output else ""
+
+
+def _diff(found: Iterable[Piece]) -> str:
     form = {"same": "{}", "gone": "~~{}~~ ", "new": "**{}**"}
-    return "".join(form[piece.kind].format(_cell(piece.text)) for piece in pieces(result))
+    return "".join(form[piece.kind].format(_cell(piece.text)) for piece in found)
 
 
 def _cell(text: str) -> str:

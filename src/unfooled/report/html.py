@@ -25,14 +25,16 @@ from unfooled.core.result import OUTCOMES, Result
 from unfooled.errors import RunFileError
 from unfooled.evaluation.ledger import Column, Ledger
 from unfooled.evaluation.metrics import Summary, summarise
+from unfooled.evaluation.outputs import ATTENTION
 from unfooled.evaluation.remarks import PREFIX
 from unfooled.evaluation.store import RunFile
 from unfooled.evaluation.transfer import Transfer, stored_transfers
+from unfooled.report.attention_maps import attention_charts
 from unfooled.report.comparing import comparison_charts, comparisons, tables
 from unfooled.report.people import read_people
-from unfooled.report.reading import Hint, Verdict, charts, hints, judge
-from unfooled.report.tables import counts_line, summary_rows
-from unfooled.report.words import pieces, visible
+from unfooled.report.reading import Chart, Hint, Verdict, charts, hints, judge
+from unfooled.report.tables import counts_line, signatures, summary_rows
+from unfooled.report.words import output_pieces, pieces, visible
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +57,11 @@ class RunView:
     measures: dict[str, Column]
     transfers: tuple[Transfer, ...]
     judgement: tuple[str, ...]  # what `unfooled evaluate` says of the defence: a sentence, then details
+    attention: tuple[dict[str, Any], ...] = ()  # maps of a few examples, where the victim writes
+
+    @property
+    def signatures(self) -> list[str]:
+        return signatures(self.summary)
 
     @property
     def counts(self) -> str:
@@ -77,14 +84,20 @@ class RunView:
     @property
     def numbers(self) -> list[dict[str, str]]:
         rows = {row.name: row for row in summary_rows(self.summary)}
-        before, under = rows["accuracy before attack"], rows["accuracy under attack"]
+        what = "BLEU" if self.summary.writes else "accuracy"
         success, share = rows["success rate of the attack"], rows["words changed, share"]
+        falls = []
+        if f"{what} before attack" in rows:
+            before, under = rows[f"{what} before attack"], rows[f"{what} under attack"]
+            falls.append(
+                {
+                    "value": f"{before.value} → {under.value}",
+                    "name": f"{what} before and under attack",
+                    "note": f"under attack {under.interval}, n = {under.n}",
+                }
+            )
         return [
-            {
-                "value": f"{before.value} → {under.value}",
-                "name": "accuracy before and under attack",
-                "note": f"under attack {under.interval}, n = {under.n}",
-            },
+            *falls,
             {
                 "value": success.value,
                 "name": "of the attacks succeed",
@@ -128,7 +141,7 @@ def write_html(runs: Sequence[Path], out: Path, *, study: Path | None = None) ->
         comparisons=comparisons(views),
         tables=tables(views),
         hints=_all_hints(views),
-        charts=[*comparison_charts(views), *charts(views)],
+        charts=[*comparison_charts(views), *charts(views), *_maps(views)],
         people=None if study is None else read_people(study, runs),
         outcomes=OUTCOMES,
         labels=[visible(label) for label in views[0].labels],
@@ -161,6 +174,7 @@ def _view(path: Path, name: str) -> RunView:
         ledger = Ledger.read(file.results())
         measures = {name: _column(ledger, file.measured(name)) for name in file.measures()}
     environment = header["environment"]
+    attention = header.pop(PREFIX + ATTENTION, None)  # shown as pictures, not as settings
     return RunView(
         name=visible(name),
         path=path,
@@ -173,6 +187,7 @@ def _view(path: Path, name: str) -> RunView:
         verdict=judge(summary),
         preflight=tuple(visible(line) for line in environment.get("preflight", ())),
         settings=visible(json.dumps(header, indent=2, ensure_ascii=False)),
+        attention=tuple(attention or ()),
         data_fingerprint=str(header["identity"]["data"]),
         victim_fingerprint=str(header["identity"]["victim"]),
         measures=measures,
@@ -186,6 +201,11 @@ def _judgement(verdict: Any) -> tuple[str, ...]:
         return ()
     told = (verdict["verdict"], *verdict["findings"], *verdict["notes"])
     return tuple(visible(str(line)) for line in told)
+
+
+def _maps(views: Sequence[RunView]) -> list[Chart]:
+    several = len(views) > 1
+    return [one for view in views for one in attention_charts(view.attention, view.name if several else "")]
 
 
 def _column(ledger: Ledger, values: dict[int, float]) -> Column:
@@ -255,6 +275,10 @@ def _packed_row(number: int, at: int, ledger: Ledger, result: Result) -> list[An
         for place, (name, content) in enumerate(result.fields)
         if place != result.field
     ]
+    output = [
+        visible(piece.text) if piece.kind == "same" else [changed[piece.kind], visible(piece.text)]
+        for piece in output_pieces(result)
+    ]
     return [
         number,
         result.key,
@@ -271,6 +295,7 @@ def _packed_row(number: int, at: int, ledger: Ledger, result: Result) -> list[An
         shown,
         others,
         visible(result.note),
+        output,
     ]
 
 

@@ -22,6 +22,7 @@ from unfooled.evaluation.measures import parse_measure
 from unfooled.evaluation.metrics import Summary
 from unfooled.evaluation.transfer import Transfer
 from unfooled.report.charts import Line, bar_chart, line_chart, matrix
+from unfooled.resources.bleu import Compared
 
 SHARES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)
 FLOORS = (0.0, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -85,14 +86,21 @@ def judge(summary: Summary) -> Verdict:
         )
     if not summary.attacked:
         return Verdict(
-            "none", "Nothing was attacked.", "No example was right before the attack.", tuple(warnings)
+            "none",
+            "Nothing was attacked.",
+            "Every example was passed over." if summary.writes else "No example was right before the attack.",
+            tuple(warnings),
         )
     rate = summary.success_rate
-    told = (
-        f"The attack breaks {rate.value:.0%} ({rate.low:.0%} to {rate.high:.0%}) of the {rate.n:,} examples "
-        f"that the model got right; accuracy falls from {summary.accuracy_before.value:.0%} to "
-        f"{summary.accuracy_under_attack.value:.0%}."
-    )
+    said = f"{rate.value:.0%} ({rate.low:.0%} to {rate.high:.0%}) of the {rate.n:,} examples"
+    if summary.writes:
+        told = f"The attack reaches its goal in {said} that it was tried on."
+        told += "".join(f" {_fall(one)}" for one in summary.outputs[:1])
+    else:
+        told = (
+            f"The attack breaks {said} that the model got right; accuracy falls from "
+            f"{summary.accuracy_before.value:.0%} to {summary.accuracy_under_attack.value:.0%}."
+        )
     if summary.counts["success"]:
         words = summary.words_changed
         told += (
@@ -108,6 +116,16 @@ def judge(summary: Summary) -> Verdict:
     if rate.high - rate.low <= 0.2:
         return Verdict("middling", "Breaks about as often as not.", told, tuple(warnings))
     return Verdict("middling", "Too few examples to say how fragile it is.", told, tuple(warnings))
+
+
+def _fall(one: Compared) -> str:
+    """What became of a corpus score, in a sentence."""
+    name = {"bleu": "BLEU", "chrf": "chrF"}[one.metric]
+    _, low, high = one.change
+    return (
+        f"{name} goes from {one.before[0]:.1f} to {one.after[0]:.1f} "
+        f"(change {low:+.1f} to {high:+.1f}, paired bootstrap over {one.n:,} sentences)."
+    )
 
 
 def half_width(n: int) -> float:
@@ -131,7 +149,14 @@ def hints(view: View) -> list[Hint]:
                 f"{needed_for(0.04):,} would leave ±4. The same command with a larger --limit goes on.",
             )
         )
-    if n and summary.success_rate.low > 0.2:
+    if n and summary.writes:
+        found.append(
+            Hint(
+                "Compare with another model in one page.",
+                "unfooled report runs/one runs/other --out both.html",
+            )
+        )
+    elif n and summary.success_rate.low > 0.2:
         top = summary.substitutions[:3]
         if top:
             pairs = ", ".join(f"{one.before} → {one.after}" for one in top)
@@ -157,13 +182,13 @@ def hints(view: View) -> list[Hint]:
 
 def charts(views: Sequence[View]) -> list[Chart]:
     """Every picture that the runs have numbers for."""
-    attacked = [view for view in views if view.summary.attacked]
+    attacked = [view for view in views if view.summary.attacked and not view.summary.writes]
     found = [_over_share(attacked), _over_queries(attacked), _over_similarity(attacked)]
     names = dict.fromkeys(name for view in attacked for name in view.measures)
     found += [_over_measure(attacked, name) for name in names if not name.startswith("changed-pos")]
     for view in views:
         found += [_histogram(view, len(views)), _parts_of_speech(view, len(views))]
-        found += _confusions(view, len(views))
+        found += [] if view.summary.writes else _confusions(view, len(views))
     return [chart for chart in found if chart is not None and chart.svg]
 
 
@@ -274,7 +299,7 @@ def _histogram(view: View, runs: int) -> Chart | None:
     return Chart(
         title=title,
         svg=bar_chart(names, counts, title=title, x_name="words changed"),
-        caption="How many words it takes to change the decision.",
+        caption="How many words it takes.",
         columns=("words changed", "successes"),
         lines=tuple((name, f"{count:,}") for name, count in zip(names, counts, strict=True)),
     )

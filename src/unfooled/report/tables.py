@@ -17,11 +17,14 @@ class Row(NamedTuple):
 
 def summary_rows(summary: Summary) -> list[Row]:
     """Rates with their 95 % intervals and the number of examples behind them."""
-    rows = [
+    accuracy = [
         _rate("accuracy before attack", summary.accuracy_before),
         _rate("accuracy under attack", summary.accuracy_under_attack),
         _rate("macro F1 before attack", summary.f1_before),
         _rate("macro F1 under attack", summary.f1_under_attack),
+    ]
+    rows = [
+        *(_outputs(summary) if summary.writes else accuracy),
         _rate("success rate of the attack", summary.success_rate),
         _mean("words changed (of successes)", summary.words_changed, "{:.2f}"),
         _mean("words changed, share", summary.perturbed_share, "{:.1%}"),
@@ -38,6 +41,27 @@ def summary_rows(summary: Summary) -> list[Row]:
 def _percentiles(summary: Summary) -> tuple[str, str]:
     at = summary.query_percentiles
     return (f"{at[50]:.0f}", f"{at[10]:.0f} – {at[90]:.0f} – {at[99]:.0f}") if at else ("–", "")
+
+
+def _outputs(summary: Summary) -> list[Row]:
+    """Corpus scores of the outputs, and how sure the difference is."""
+    rows = []
+    for one in summary.outputs:
+        name = {"bleu": "BLEU", "chrf": "chrF"}[one.metric]
+        parts = (
+            ("before attack", one.before, "{:.2f}", ""),
+            ("under attack", one.after, "{:.2f}", ""),
+            ("change", one.change, "{:+.2f}", f", p = {one.p:.3f}"),
+        )
+        for when, (value, low, high), form, more in parts:
+            interval = f"{form.format(low)} – {form.format(high)}{more}"
+            rows.append(Row(f"{name} {when}", form.format(value), interval, str(one.n)))
+    return rows
+
+
+def signatures(summary: Summary) -> list[str]:
+    """How sacrebleu computed the scores, in its own words."""
+    return [f"sacrebleu {one.metric}: {one.signature}" for one in summary.outputs]
 
 
 def counts_line(summary: Summary) -> str:

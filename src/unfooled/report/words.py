@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
 from unfooled.core.result import Result
@@ -11,6 +13,7 @@ from unfooled.data.cleaning import clean
 from unfooled.text import Text
 
 Kind = Literal["same", "gone", "new"]
+_SPACED = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")  # words and signs, each with the space behind it
 
 
 class Piece(NamedTuple):
@@ -32,6 +35,23 @@ def pieces(result: Result) -> Iterator[Piece]:
         at = max(at, edit.at + len(edit.after))
     if at < len(text):
         yield Piece("same", text[at:])
+
+
+def output_pieces(result: Result) -> Iterator[Piece]:
+    """What a victim that writes made of the text before and after, word by word; nothing for any other."""
+    before, after = (_SPACED.findall(text) for text in (result.output, result.perturbed_output))
+    for kind, a0, a1, b0, b1 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind == "equal":
+            yield Piece("same", "".join(after[b0:b1]))
+            continue
+        gone, new = "".join(before[a0:a1]), "".join(after[b0:b1])
+        behind = new or gone  # the space behind what came, or behind what only went
+        if gone:
+            yield Piece("gone", gone.rstrip())
+        if new:
+            yield Piece("new", new.rstrip())
+        if space := behind[len(behind.rstrip()) :]:
+            yield Piece("same", space)
 
 
 def as_written(result: Result, steps: Sequence[str]) -> str:

@@ -1,10 +1,11 @@
-"""A user's own table of replacements, from a JSON or CSV file.
+"""A user's own table of replacements, from a JSON, CSV or plain text file.
 
     item    word                the word as it stands in the text
     answer  tuple[str, ...]     its replacements in the file's order; none for a word that is not listed
 
 JSON: `{"word": ["replacement", …], …}`. CSV or TSV: the word, then one replacement per further column; a word
-may have several lines. A first line `word,replacement` is a heading. Words are found as written, else in
+may have several lines. A first line `word,replacement` is a heading. A .txt file has the word and its
+replacements with spaces between, as lists of misspellings are published. Words are found as written, else in
 lower case.
 """
 
@@ -18,7 +19,9 @@ from pathlib import Path
 
 from unfooled.errors import ResourceError
 
-_FORMS = 'write JSON {"word": ["replacement", …]} or CSV lines: word,replacement'
+_FORMS = (
+    'write JSON {"word": ["replacement", …]}, CSV lines: word,replacement, or .txt lines: word replacement'
+)
 _HEADINGS = {"replacement", "replacements", "synonym", "synonyms", "candidate", "candidates"}
 
 
@@ -79,7 +82,12 @@ def _from_json(path: Path, text: str) -> dict[str, list[str]]:
 
 def _from_lines(path: Path, text: str) -> dict[str, list[str]]:
     lists: dict[str, list[str]] = {}
-    reader = csv.reader(text.splitlines(), delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+    delimiter = {".tsv": "\t", ".txt": " "}.get(path.suffix.lower(), ",")
+    lines = [" ".join(line.split()) for line in text.splitlines()] if delimiter == " " else text.splitlines()
+    # Quotation marks in a plain list are part of a word.
+    reader = csv.reader(
+        lines, delimiter=delimiter, quoting=csv.QUOTE_NONE if delimiter == " " else csv.QUOTE_MINIMAL
+    )
     try:
         for cells in reader:
             word, *others = [cell.strip() for cell in cells] or [""]

@@ -57,7 +57,7 @@ class Family:
     """One kind of classifier. `defaults` also says which options it has."""
 
     name: str
-    kind: Literal["sklearn", "words", "bert"]
+    kind: Literal["sklearn", "words", "bert", "seq2seq"]
     summary: str
     paper: str
     defaults: Mapping[str, Value] = field(hash=False)
@@ -77,14 +77,17 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
         "frozen": Option(bool, "keep the word vectors as they come"),
         "heads": Option(int, "attention heads", 1, 64),
         "hidden": Option(int, "units per layer", 1, 8192),
+        "inner": Option(int, "units inside a feed-forward layer", 1, 65_536),
         "layers": Option(int, "layers", 1, 48),
         "lr": Option(float, "learning rate", 1e-9, 10),
         "max_length": Option(int, "tokens that are read; the rest is cut", 4, 100_000),
+        "minutes": Option(float, "minutes of training, at most; 0 for any number", 0, 100_000),
         "min_count": Option(int, "a rarer word is unknown", 1, 1_000_000),
         "ngrams": Option(int, "longest run of words counted as one feature", 1, 5),
-        "patience": Option(int, "epochs without a better validation accuracy before it stops", 1, 100_000),
+        "patience": Option(int, "epochs without a better validation before it stops", 1, 100_000),
         "pool": Option(str, "what the classifier reads of the LSTM", choices=("last", "mean")),
         "seed": Option(int, "same seed, same model", 0, 2**31 - 1),
+        "smoothing": Option(float, "share of the target spread over all tokens (label smoothing)", 0, 0.9),
         "vectors": Option(str, f"`{VECTORS}`, `none`, a file, or `auto`: {VECTORS} where it is here"),
         "vocabulary": Option(int, "most words known", 1, 10_000_000),
         "warmup": Option(float, "share of the steps in which the learning rate rises", 0, 0.9),
@@ -107,11 +110,23 @@ _WORDS: dict[str, Value] = {
     "seed": 0,
 }
 _LSTM: dict[str, Value] = _WORDS | {"hidden": 64, "layers": 1, "dropout": 0.25, "batch": 24}
+_SEQ2SEQ: dict[str, Value] = {
+    "vocabulary": 4000,
+    "max_length": 128,
+    "dropout": 0.1,
+    "smoothing": 0.1,
+    "epochs": 10,
+    "patience": 4,
+    "minutes": 0.0,
+    "batch": 64,
+    "decay": 0.0,
+    "seed": 0,
+}
 
 
 def _family(
     name: str,
-    kind: Literal["sklearn", "words", "bert"],
+    kind: Literal["sklearn", "words", "bert", "seq2seq"],
     summary: str,
     paper: str,
     defaults: dict[str, Value],
@@ -235,6 +250,23 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
                     "lr": Range(1e-4, 2e-3, log=True),
                     "batch": Choice((16, 32, 64)),
                 },
+            ),
+            _family(
+                "seq2seq-lstm",
+                "seq2seq",
+                "translates: LSTM in both directions, LSTM with attention that writes",
+                "Self-attentive robustness 2019, section 6 (there 512 units)",
+                _SEQ2SEQ | {"hidden": 256, "embedding": 256, "layers": 2, "lr": 2e-3, "warmup": 0.03},
+                {},
+            ),
+            _family(
+                "seq2seq-transformer",
+                "seq2seq",
+                "translates: a small Transformer in the style of Marian",
+                "Self-attentive robustness 2019, section 6 (there 6 layers)",
+                _SEQ2SEQ
+                | {"hidden": 192, "layers": 3, "heads": 4, "inner": 512, "lr": 1.5e-3, "warmup": 0.08},
+                {},
             ),
         )
     )

@@ -23,7 +23,8 @@ STUDY = "sweep.sqlite"
 _OURS = (
     FILE, CHECKPOINTS, LOGS, TRIALS, STUDY, f"{STUDY}-journal",
     "model.skops", "model.skops.part", "config.json", "model.safetensors",
-    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json",
+    "generation_config.json", "words.json", "tokenizer.json", "tokenizer_config.json",
+    "special_tokens_map.json", "vocab.txt", "vocab.json",
     "merges.txt", "added_tokens.json", "sentencepiece.bpe.model", "spiece.model",
 )  # fmt: skip
 _LIBRARIES = ("unfooled", "scikit-learn", "skops", "torch", "transformers", "optuna")

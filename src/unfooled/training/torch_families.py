@@ -6,7 +6,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from unfooled.training.watching import TrainObserver
 from unfooled.victims.quiet import quiet
 
 MEMORY = 6e9  # bytes that the activations of one backward pass may take, by estimate
+JUDGED = ("accuracy", "macro_f1", "loss")  # what validation measures; the first decides which epoch is kept
 
 
 def fit(
@@ -51,12 +52,12 @@ def fit(
         model, tokenizer = course.make(family, options, data, observer)
         checkpoint = last_checkpoint(out / record.CHECKPOINTS)
         if checkpoint:
-            _at_home(checkpoint)
-        if checkpoint and (state := _stopped(transformers, checkpoint, options)):
+            at_home(checkpoint)
+        if checkpoint and (state := stopped_at(transformers, checkpoint, options)):
             # Only the saving was left to do; one more step would make another model of it.
             best = state.best_model_checkpoint or checkpoint
-            _save(type(model).from_pretrained(best), tokenizer, out)
-            return _metrics(state, options)
+            save_model(type(model).from_pretrained(best), tokenizer, out)
+            return metrics_of(state, options)
         trainer = _trainer(
             transformers, family, options, data, out, model, tokenizer, observer, remember, course
         )
@@ -69,8 +70,8 @@ def fit(
                 f"not enough memory for {options['batch']} texts of {tokenizer.model_max_length} tokens",
                 "lower --batch or --max-length",
             ) from error
-        metrics = _metrics(trainer.state, options)
-        _save(trainer.model, tokenizer, out)
+        metrics = metrics_of(trainer.state, options)
+        save_model(trainer.model, tokenizer, out)
     return metrics
 
 
@@ -97,7 +98,7 @@ def last_checkpoint(folder: Path) -> Path | None:
     return max(whole)[1] if whole else None
 
 
-def _at_home(checkpoint: Path) -> None:
+def at_home(checkpoint: Path) -> None:
     """Point at the best checkpoint beside this one: the folder may have been moved since."""
     file = checkpoint / "trainer_state.json"
     state = json.loads(file.read_text(encoding="utf-8"))
@@ -201,7 +202,7 @@ def _trainer(
         data_collator=collate,
         compute_metrics=lambda answer: scores(answer.label_ids, answer.predictions.argmax(axis=-1), classes),
         preprocess_logits_for_metrics=lambda logits, _: logits[0] if isinstance(logits, tuple) else logits,
-        callbacks=[_callback(transformers, out, int(options.get("patience", epochs)), observer, remember)],
+        callbacks=[watch(transformers, out, int(options.get("patience", epochs)), observer, remember)],
     )
     trainer.remove_callback(transformers.trainer_callback.PrinterCallback)
     # Our models take any keyword but scale no loss: the Trainer has to divide by the passes itself.
@@ -209,9 +210,16 @@ def _trainer(
     return trainer
 
 
-def _callback(
-    transformers: Any, out: Path, patience: int, observer: TrainObserver, remember: Callable[[], None]
+def watch(
+    transformers: Any,
+    out: Path,
+    patience: int,
+    observer: TrainObserver,
+    remember: Callable[[], None],
+    judged: Sequence[str] = JUDGED,
 ) -> Any:
+    """The callback that goes along with a training."""
+
     class Watch(transformers.TrainerCallback):  # type: ignore[misc]
         """Tells the observer, writes for TensorBoard, and stops early."""
 
@@ -236,9 +244,9 @@ def _callback(
                         )
 
         def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any) -> None:
-            if _without_gain(state) >= patience:
+            if _without_gain(state, judged[0]) >= patience:
                 control.should_training_stop = True
-            shown = {name: float(metrics[f"eval_{name}"]) for name in ("accuracy", "macro_f1", "loss")}
+            shown = {name: float(metrics[f"eval_{name}"]) for name in judged}
             observer.evaluated(round(state.epoch or 0), shown)
 
         def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -261,40 +269,40 @@ def _writer(folder: Path, step: int, observer: TrainObserver) -> Any:
     return SummaryWriter(log_dir=str(folder), purge_step=step + 1 if step else None)
 
 
-def _without_gain(state: Any) -> int:
+def _without_gain(state: Any, best: str) -> int:
     """Epochs since the best; from the history, which checkpoints keep, so that going on counts the same."""
-    seen = [entry["eval_accuracy"] for entry in state.log_history if "eval_accuracy" in entry]
+    seen = [entry[f"eval_{best}"] for entry in state.log_history if f"eval_{best}" in entry]
     return len(seen) - 1 - seen.index(max(seen)) if seen else 0
 
 
-def _stopped(transformers: Any, checkpoint: Path, options: Mapping[str, Value]) -> Any:
+def stopped_at(
+    transformers: Any, checkpoint: Path, options: Mapping[str, Value], judged: Sequence[str] = JUDGED
+) -> Any:
     """The state in a checkpoint that was the last one, or None."""
     state = transformers.TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
     patience = int(options.get("patience", options["epochs"]))
-    over = state.global_step >= state.max_steps or _without_gain(state) >= patience
+    over = state.global_step >= state.max_steps or _without_gain(state, judged[0]) >= patience
     return state if over else None
 
 
-def _metrics(state: Any, options: Mapping[str, Value]) -> dict[str, Any]:
+def metrics_of(state: Any, options: Mapping[str, Value], judged: Sequence[str] = JUDGED) -> dict[str, Any]:
+    """What the record of a training keeps: the best epoch and all of them."""
     history = [
-        {
-            "epoch": round(entry["epoch"]),
-            **{name: entry[f"eval_{name}"] for name in ("accuracy", "macro_f1", "loss")},
-        }
+        {"epoch": round(entry["epoch"]), **{name: entry[f"eval_{name}"] for name in judged}}
         for entry in state.log_history
-        if "eval_accuracy" in entry
+        if f"eval_{judged[0]}" in entry
     ]
     found: dict[str, Any] = {"epochs": math.ceil(state.epoch or 0), "steps": state.global_step}
     if history:
         # The first of equals, as the Trainer keeps.
-        best = history[-1] if options.get("keep") == "last" else max(history, key=lambda one: one["accuracy"])
+        best = history[-1] if options.get("keep") == "last" else max(history, key=lambda one: one[judged[0]])
         found["best_epoch"] = best["epoch"]
-        found["valid"] = {name: best[name] for name in ("accuracy", "macro_f1", "loss")}
+        found["valid"] = {name: best[name] for name in judged}
         found["history"] = history
     return found
 
 
-def _save(model: Any, tokenizer: Any, out: Path) -> None:
+def save_model(model: Any, tokenizer: Any, out: Path) -> None:
     import torch
 
     if not all(bool(torch.isfinite(weights).all()) for weights in model.parameters()):

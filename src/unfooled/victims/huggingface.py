@@ -37,7 +37,7 @@ from unfooled.victims.whitebox_words import TorchWords
 MAX_TOKENS = 2048
 MAX_TOKENS_RECURRENT = 8192
 
-_HASHED = ("*.safetensors", "*.bin", "config.json", "tokenizer.json", "tokenizer_config.json",
+HASHED = ("*.safetensors", "*.bin", "config.json", "tokenizer.json", "tokenizer_config.json",
            "vocab.txt", "vocab.json", "merges.txt", "*.model")  # fmt: skip
 
 
@@ -113,7 +113,7 @@ class HuggingFaceVictim(TorchWords, TorchNoise, Reloadable):
         if not self._fingerprint:
             settings = (self.labels, self.max_length)
             if self.folder is not None:
-                files = {path for pattern in _HASHED for path in self.folder.glob(pattern)}
+                files = {path for pattern in HASHED for path in self.folder.glob(pattern)}
                 self._fingerprint = digest("hf", digest_files(files), settings)
             else:
                 state = self.model.state_dict()
@@ -191,6 +191,10 @@ def load(
     with quiet(), explained(rest, path if local else None):
         models.register()  # the papers' word models, so that their folders are known
         config = transformers.AutoConfig.from_pretrained(where, local_files_only=offline)
+        if config.is_encoder_decoder and not any("Classif" in one for one in config.architectures or ()):
+            raise VictimError(
+                f"{rest} writes text: it is no classifier", f"load it as what it is: seq2seq:{rest}"
+            )
         if getattr(config, "num_labels", 2) == 1:
             raise VictimError(
                 f"{rest} predicts one number (regression), not classes",
@@ -219,7 +223,7 @@ def load(
         tokenizer,
         labels=labels,
         name=name or path.name,
-        folder=path.resolve() if local else _folder_of(config),
+        folder=path.resolve() if local else folder_of(config),
         max_length=max_length,
         max_tokens=max_tokens,
     )
@@ -248,7 +252,7 @@ def longest_input(config: Any, tokenizer: Any) -> int:
     return min(limits) if min(limits) < 1_000_000 else 512
 
 
-def _folder_of(config: Any) -> Path | None:
+def folder_of(config: Any) -> Path | None:
     """Where the hub's files lie on this machine, for the fingerprint."""
     commit = getattr(config, "_commit_hash", None)
     name = getattr(config, "_name_or_path", "")

@@ -21,7 +21,7 @@ SKLEARN_SUFFIXES = (".skops", ".joblib", ".pkl", ".pickle")
 
 FORMS = (
     "a model is one of: fake · python:package.module:function · sklearn:FILE.skops · "
-    "hf:FOLDER_OR_HUB_NAME · https://HOST/PATH · fuse:MODEL · five:MODEL"
+    "hf:FOLDER_OR_HUB_NAME · seq2seq:FOLDER_OR_HUB_NAME · https://HOST/PATH · fuse:MODEL · five:MODEL"
 )
 
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*|.+\.py:[A-Za-z_][\w.]*")
@@ -72,7 +72,7 @@ def split_spec(spec: str) -> tuple[str, str]:
         if (path / DEFENSE_FILE).is_file():
             return "defense", str(path)
         if (path / "config.json").is_file():
-            return "hf", str(path)
+            return ("seq2seq" if _writes_text(path) else "hf"), str(path)
         if (path / SKLEARN_FILE).is_file():
             return "sklearn", str(path / SKLEARN_FILE)
         if _is_unfinished(path):
@@ -94,6 +94,16 @@ def split_spec(spec: str) -> tuple[str, str]:
     if "/" in spec or "\\" in spec or spec.startswith((".", "~")):
         raise VictimError(f"there is no file or folder {spec}", "check the path")
     raise VictimError(f"{spec!r} is not a model", FORMS)
+
+
+def _writes_text(folder: Path) -> bool:
+    """Whether the model is an encoder-decoder that was not made to choose a class."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        kinds = " ".join(map(str, config.get("architectures") or ()))
+        return bool(config.get("is_encoder_decoder")) and "Classif" not in kinds
+    except (OSError, ValueError, AttributeError):
+        return False  # the loader says what is wrong with it
 
 
 def _is_unfinished(folder: Path) -> bool:

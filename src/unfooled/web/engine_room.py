@@ -20,6 +20,7 @@ from unfooled.core.engine import Engine, Job
 from unfooled.core.oracle import AsyncOracle, Oracle
 from unfooled.core.program import Program, ask
 from unfooled.core.recipe import Recipe, load_recipe
+from unfooled.core.writing import TextGoal
 from unfooled.errors import UserError
 from unfooled.evaluation.run import require_capabilities
 from unfooled.evaluation.session import prepared, require_resources
@@ -193,15 +194,16 @@ class EngineRoom:
 
 
 def _attack(lane: Lane, watcher: Watcher) -> Program[None]:
-    wish = lane.wish
+    wish, goal = lane.wish, lane.recipe.goal
     label = wish.label
+    assert not isinstance(goal, TextGoal)  # such an attack does not fit a classifier
     if label is None:
         (row,) = yield from ask("victim", [wish.text.value])
         label = int(row.argmax())
     result = yield from attempt(
         wish.text,
         label,
-        lane.recipe.goal,
+        goal,
         WatchedSearch(lane.recipe.search, watcher),
         key=0,
         seed=wish.seed,

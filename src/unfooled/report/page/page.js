@@ -6,10 +6,10 @@
   const bytes = Uint8Array.from(atob($("data").textContent.trim()), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   const { rows, labels, outcomes, names } = JSON.parse(await new Response(stream).text());
-  // run, key, outcome, label, before, after, p before, p after, changed, share, queries, similarity, pieces, others, note
-  const [RUN, KEY, OUTCOME, LABEL, BEFORE, AFTER, P0, P1, CHANGED, SHARE, QUERIES, SIMILARITY, PIECES, OTHERS, NOTE] = Array(15).keys();
+  // run, key, outcome, label, before, after, p before, p after, changed, share, queries, similarity, pieces, others, note, output
+  const [RUN, KEY, OUTCOME, LABEL, BEFORE, AFTER, P0, P1, CHANGED, SHARE, QUERIES, SIMILARITY, PIECES, OTHERS, NOTE, OUTPUT] = Array(16).keys();
   const found = rows.map((row) =>
-    [row[PIECES].map((piece) => (typeof piece === "string" ? piece : piece[1])).join(" "), row[OTHERS].flat().join(" "), row[NOTE], `#${row[KEY]}`].join("\n").toLowerCase());
+    [[...row[PIECES], ...row[OUTPUT]].map((piece) => (typeof piece === "string" ? piece : piece[1])).join(" "), row[OTHERS].flat().join(" "), row[NOTE], `#${row[KEY]}`].join("\n").toLowerCase());
   let shown = [];
   let page = 0;
 
@@ -39,11 +39,17 @@
       add(field, "span", `${name}: `, "name");
       field.append(content);
     }
-    const field = add(item, "p", undefined, "field");
-    for (const piece of row[PIECES]) {
-      if (typeof piece === "string") field.append(piece);
-      else add(field, piece[0] ? "ins" : "del", piece[1]);
-    }
+    const diff = (parent, pieces) => {
+      const field = add(parent, "p", undefined, "field");
+      for (const piece of pieces) {
+        if (typeof piece === "string") field.append(piece);
+        else add(field, piece[0] ? "ins" : "del", piece[1]);
+      }
+    };
+    // What a translation model reads and what it writes stand side by side.
+    const place = row[OUTPUT].length ? add(item, "div", undefined, "sides") : item;
+    diff(place, row[PIECES]);
+    if (row[OUTPUT].length) diff(place, row[OUTPUT]);
     if (row[NOTE]) add(item, "p", row[NOTE], "note");
     return item;
   }
