@@ -253,6 +253,11 @@ def test_labels_that_do_not_meet_show_both_lists(data: tuple[str, ...], victim: 
     assert "--label-map" in caught.value.remedy
 
 
+def test_a_model_without_classes_is_told_apart() -> None:
+    with pytest.raises(DataError, match="has no classes: it writes text"):
+        match_labels(("negative", "positive"), ())
+
+
 def test_label_map_decides() -> None:
     assert match_labels(("ham", "spam"), ("neg", "pos"), label_map={"HAM": "pos", "spam": "0"}) == {
         "ham": 1,

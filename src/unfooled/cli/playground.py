@@ -71,12 +71,15 @@ def _playground(options: PlaygroundOptions) -> Playground:
 
 def _victim(spec: str, options: PlaygroundOptions) -> Victim:
     given = pairs(options.victim_options, "--victim-option")
-    return load_victim(
+    victim = load_victim(
         spec,
         labels=listed(options.labels),
         trust_pickle=options.trust_pickle,
         **{name: literal(value) for name, value in given.items()},
     )
+    if not victim.labels:
+        raise UserError(f"{victim.name} writes text, and the playground is for classifiers", "name another")
+    return victim
 
 
 def _names(victims: tuple[Victim, ...]) -> tuple[str, ...]:

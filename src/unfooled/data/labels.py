@@ -105,6 +105,10 @@ def match_labels(
     `ordered` says that the data's labels stand in a declared order, which may then be paired with a
     victim whose labels are mere numbers. `places` says where each label first occurs, for errors.
     """
+    if not victim:
+        raise DataError(
+            "this model has no classes: it writes text", "use a classifier here; `unfooled attack` takes both"
+        )
     found = _by_map(data, victim, label_map or {})
     rest = [label for label in data if label not in found]
     matched = _match(rest, victim)
