@@ -349,6 +349,15 @@ def test_a_half_written_cache_is_mended(tmp_path: Path) -> None:
     assert attack.is_file()
 
 
+def test_what_is_finished_can_be_looked_up(tmp_path: Path, finished: tuple[Path, Findings]) -> None:
+    work, _ = finished
+    assert set(Laboratory(work).look_up(plan())) == {"reviews", "nb", "words", "swapped"}
+    assert set(Laboratory(work).look_up(plan(limit=9))) == {"reviews", "nb", "words"}
+    assert Laboratory(tmp_path).look_up(plan()) == {}
+    with pytest.raises(UserError, match="holds nothing of bae yet"):
+        reproduce("bae", scale="smoke", work=tmp_path, out=tmp_path / "out", so_far=True)
+
+
 # -- papers ----------------------------------------------------------------------------------------------
 
 

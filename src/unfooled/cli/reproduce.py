@@ -34,6 +34,7 @@ class ReproduceOptions:
     work: Path
     out: Path
     readme: Path | None
+    so_far: bool
     json: bool
 
 
@@ -83,6 +84,7 @@ def run_reproduce(options: ReproduceOptions) -> int:
                 work=options.work,
                 out=options.out,
                 data=options.data,
+                so_far=options.so_far,
                 watcher=LiveWatcher(console, paper.name),
             )
         except KeyboardInterrupt:

@@ -10,9 +10,10 @@ import typer
 REPRODUCE_EPILOG = """\b
 Examples:
   unfooled reproduce lstm-jsma --scale small
-  unfooled reproduce all --scale smoke --out /tmp/smoke --work /tmp/smoke-work
+  unfooled reproduce all --scale smoke --out smoke --work smoke-work
   unfooled reproduce firebert --scale paper --work /big/disk/work
   unfooled reproduce all --data ../data --readme README.md
+  unfooled reproduce firebert --so-far
 \b
 Papers: lstm-jsma, self-attentive, firebert, bae, breaking-bert, or all of them.
 Scales: smoke (tiny models, minutes, numbers without meaning), small (two cores and the data sets of
@@ -34,12 +35,15 @@ def reproduce(
     readme: Annotated[
         Path | None, typer.Option(help="Also write the summary between the marks of this file.")
     ] = None,
+    so_far: Annotated[
+        bool, typer.Option("--so-far", help="Run nothing: judge what is finished, and write its page.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON and nothing else.")] = False,
 ) -> None:
     """Measure the findings of a paper, judge each claim, and write a page about it."""
     from unfooled.cli.reproduce import ReproduceOptions, run_reproduce
 
     options = ReproduceOptions(
-        paper=paper, scale=scale, data=data, work=work, out=out, readme=readme, json=json
+        paper=paper, scale=scale, data=data, work=work, out=out, readme=readme, so_far=so_far, json=json
     )
     raise typer.Exit(run_reproduce(options))

@@ -47,7 +47,10 @@ class Claim:
     def judge(self, findings: Findings) -> Judgement:
         missing = [one.stage for one in self.rule.quantities() if not findings.has(one)]
         if missing or not self.rule.quantities():
-            return Judgement("not measured", f"needs {self.needs}" if self.needs else "not at this scale")
+            return Judgement(
+                "not measured",
+                f"needs {self.needs}" if self.needs else "no such run at this scale, or not yet",
+            )
         return self.rule.judge(findings)
 
 

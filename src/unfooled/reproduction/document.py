@@ -43,6 +43,12 @@ class Image:
     title: str
 
 
+_STYLE = """figure img { max-width: 100%; background: #fff; }
+th { overflow-wrap: normal; }
+.holds, .does-not-hold, .not-decided, .not-measured { white-space: nowrap; font-weight: 600; }
+.holds { color: var(--good); } .does-not-hold { color: var(--bad); } .not-decided { color: var(--middling); }
+"""
+
 Block = Heading | Paragraph | Bullets | Grid | Image
 
 
@@ -79,9 +85,7 @@ def to_html(blocks: Sequence[Block], title: str) -> str:
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n<title>{escape(title)}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>\n{style}\nfigure img {{ max-width: 100%; background: #fff; }}\n"
-        ".holds { color: var(--good); font-weight: 600; } .does-not-hold { color: var(--bad); "
-        "font-weight: 600; } .not-decided { color: var(--middling); font-weight: 600; }\n"
+        f"<style>\n{style}\n{_STYLE}"
         f"</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
     )
 

@@ -67,7 +67,7 @@ def tally(judged: list[tuple[Claim, Judgement]]) -> str:
     decided = counted["holds"] + counted["does not hold"]
     return (
         f"{len(judged)} claims: {counted['holds']} hold, {counted['does not hold']} do not hold, "
-        f"{counted['not decided']} are not decided, {counted['not measured']} are not measured "
+        f"{counted['not decided']} not decided, {counted['not measured']} not measured "
         f"({decided} of {len(judged)} decided)."
     )
 

@@ -65,12 +65,13 @@ def reproduce(
     work: str | Path = "reproduction-work",
     out: str | Path = "reproduction",
     data: str | Path | None = None,
+    so_far: bool = False,
     watcher: Watcher | None = None,
 ) -> Reproduction:
     """Do what `paper` did, at a scale, and write OUT/PAPER.md, .html and .json.
 
     What was done lies in `work`; the same call again goes on after a stop and does nothing twice. `data` is
-    the folder of data sets, by default $UNFOOLED_DATA.
+    the folder of data sets, by default $UNFOOLED_DATA. `so_far` runs nothing and judges what is finished.
     """
     chosen = find_paper(paper) if isinstance(paper, str) else paper
     size = require_scale(scale)
@@ -79,11 +80,15 @@ def reproduce(
         raise UserError(f"there is no folder {root}", "give the folder of the data sets with --data")
     plan = chosen.plan(size)
     lab = Laboratory(Path(work), root, watcher)
-    findings = Findings(lab.carry_out(plan.stages))
+    done = lab.look_up(plan.stages) if so_far else lab.carry_out(plan.stages)
+    if not done:
+        raise UserError(f"{lab.work} holds nothing of {chosen.name} yet", "run it without --so-far")
+    findings = Findings(done)
     judged = [(claim, claim.judge(findings)) for claim in chosen.claims]
     folder = Path(out).expanduser()
     drawn = [(one.title, draw(one, findings, folder / "figures", chosen.name)) for one in chosen.pictures]
     pictures = [(title, path) for title, path in drawn if path]
+    folder.mkdir(parents=True, exist_ok=True)
     blocks = page(chosen, size, plan, findings, judged, pictures, provenance())
     errors = sum(findings.errors(name) for name in findings.done)
     found = Reproduction(chosen, size, tuple(judged), (), errors)

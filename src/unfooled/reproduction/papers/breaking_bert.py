@@ -27,6 +27,7 @@ from unfooled.reproduction.stages import (
 
 PLACES = {"tweets": "airline tweets", "reviews": "movie sentences"}
 OTHERS = {"lstm": "LSTM", "cnn": "CNN"}
+_AN = {"lstm": "an LSTM", "cnn": "a CNN"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +141,8 @@ _PAPER = replace(
 )
 
 _HOW = (
-    "Data: US airline tweets (3 classes, 63 % negative), cleaned: 400 random test tweets; and 400 random MR "
+    "Data: US airline tweets (3 classes, 63 % negative), cleaned: "
+    f"{_SMALL.test['tweets'].sample} random test tweets; and {_SMALL.test['reviews'].sample} random MR "
     "test sentences (2 classes), not cleaned. Only texts of the class `negative` are attacked.",
     "Models: MiniLM fine-tuned for one epoch on the first 5,000 training tweets (40 tokens of each); MiniLM "
     "on all MR sentences with the defaults. Other models for transfer: LSTM and CNN on all training rows.",
@@ -194,7 +196,7 @@ def _stronger(place: str) -> Claim:
 def _transfers(place: str, other: str) -> Claim:
     return Claim(
         f"{place}-to-{other}",
-        f"What fools BERT seldom fools a {OTHERS[other]} ({PLACES[place]}): transfer is far below white-box "
+        f"What fools BERT seldom fools {_AN[other]} ({PLACES[place]}): transfer is far below white-box "
         "success.",
         "asked for as a next check; no figure",
         f"texts that fooled BERT whose original the {OTHERS[other]} gets right; fewer than half fool it",

@@ -185,10 +185,17 @@ CLAIMS = (
     ),
     Claim(
         "fuse-active",
-        "FuSE raises accuracy under active attack.",
+        "FuSE raises accuracy under active attack, against an attacker who asks once per text.",
         "MNLI .276 against .127",
-        "TextFooler on each model, the same rows, FuSE judged in fresh draws",
+        "TextFooler on each model, the same rows, FuSE judged in fresh draws, which the attacker never saw",
         _more(active("fuse"), active("base"), "FuSE", "baseline"),
+    ),
+    Claim(
+        "fuse-eot",
+        "FuSE's gain under active attack survives averaged queries (our own check).",
+        "–",
+        "right under the plain and the averaging attacker, against the baseline",
+        _more(Q("fuse-active", also=("fuse-eot-active",)), active("base"), "FuSE with EOT", "baseline"),
     ),
 )
 
@@ -214,10 +221,11 @@ def _tables() -> tuple[Table, ...]:
     def attacked(name: str) -> tuple[Cell, ...]:
         before, after = _PAPER_ROWS[name][4:]
         run = f"{name}-attack"
-        eot = Q(f"{name}-active", also=(f"{name}-eot-active",)) if name.startswith("five") else None
+        eot = Q(f"{name}-active", also=(f"{name}-eot-active",)) if name in VOTING else None
         return (
             Cell(before, Q(run, _BEFORE)),
-            Cell(after, active(name)),
+            Cell(after, Q(run, _AFTER)),
+            Cell("", active(name)),
             Cell("", eot),
             Cell("", Q(run, "queries")),
             Cell("", Q(run, "words")),
@@ -234,7 +242,14 @@ def _tables() -> tuple[Table, ...]:
         Table(
             "Table 3: accuracy under active attack",
             "model",
-            ("before", "under attack", "with averaged queries too", "queries per row", "words per success"),
+            (
+                "before",
+                "under attack, one draw",
+                "under attack, fresh draws",
+                "with averaged queries too",
+                "queries per row",
+                "words per success",
+            ),
             tuple((TITLES[name], attacked(name)) for name in TITLES),
             "before: of the rows that were attacked, in one draw where the model votes by chance. The "
             "baseline was attacked on more rows than the others; the claims compare the rows that both have.",
@@ -251,8 +266,10 @@ ARTEFACTS = (
     "that class. Nothing could be attacked because nothing was read. The claim `fuse-fact-moves` measures "
     "the real one.",
     "**One draw.** FIVE and FuSE decide with random numbers. An attacker who asks once per text can be "
-    "unlucky, and a success of his may be luck. Under attack a text counts here as right if most fresh draws "
-    "say so, and FIVE is attacked again with averaged scores.",
+    "unlucky, and a success of his may be luck. Under attack a text counts here as right if most fresh "
+    "draws say so. That favours the defence: the texts were found against other draws. Only the attack with "
+    "averaged scores (EOT) is fair to both; where its column is empty, a gain under attack is not "
+    "established.",
 )
 
 PAPER = Paper(

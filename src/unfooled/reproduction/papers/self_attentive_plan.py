@@ -140,10 +140,10 @@ _SMALL = Sizes(
         "bert": ("bert", ()),
         "nopt": ("bert-scratch", ()),
     },
-    n=60,
+    n=50,
     of=400,
-    words=60,
-    draws=50,
+    words=50,
+    draws=20,
 )
 _MNLI = Rows(source="hf:nyu-mll/glue:mnli", split="train", text=_PAIR, label="label")
 _YELP = Rows(source="hf:fancyzhx/yelp_polarity", split="train", text=("text",), label="label")
@@ -165,24 +165,27 @@ _PAPER = Sizes(
 )
 
 _HOW = (
-    "Data: MR sentences in place of Yelp reviews, SNLI (9,840 training pairs) in place of MultiNLI; 60 "
-    "random rows of the first 400 test rows that all models of the task get right. Of a pair the hypothesis "
-    "is edited.",
+    "Data: MR sentences in place of Yelp reviews, SNLI (9,840 training pairs) in place of MultiNLI; "
+    f"{_SMALL.n} random rows of the first {_SMALL.of} test rows that all models of the task get right. Of a "
+    "pair the hypothesis is edited.",
     "Models: BiLSTM with attention (64 units, GloVe 50-d), MiniLM fine-tuned in place of BERT, BERT_NOPT "
     "with three layers of 128 from scratch; defaults of `unfooled train`.",
-    "Vocabulary for replacements: the same 60 words for all models of a task, drawn at random from those "
-    "that occur five times or more in the training rows. The paper goes through the whole vocabulary.",
-    "RANDOM: 50 draws per row. LIST: 8 counter-fitted neighbours per word. Attention: first layer, mean of "
-    "heads. ASMIN-EC and ASMAX-EC are left out: GR and EC both exhaust the list, so both succeed on the "
-    "same rows.",
+    f"Vocabulary for replacements: the same {_SMALL.words} words for all models of a task, drawn at random "
+    "from those that occur five times or more in the training rows. The paper goes through the whole "
+    "vocabulary.",
+    f"RANDOM: {_SMALL.draws} draws per row. LIST: 8 counter-fitted neighbours per word. Attention: first "
+    "layer, mean of heads. ASMIN-EC and ASMAX-EC are left out: GR and EC both exhaust the list, so both "
+    "succeed on the same rows.",
 )
 _WHY = (
-    "With 60 words to choose from instead of a whole vocabulary, every attack that replaces by random words "
-    "succeeds less often than in the paper. Comparisons between models and among these attacks stay fair, "
+    f"The attacks choose from {_SMALL.words} words instead of a whole vocabulary, which lowers the success "
+    "of all that replace by random words. Comparisons between models and among these attacks stay fair, "
     "because all have the same words; LIST does not use them, so it looks stronger beside them than in the "
-    "paper. MR sentences are short and their models less sure than on Yelp, so one word weighs more. The "
-    "BiLSTM and the entailment models are weaker than the paper's (SNLI's development set alone to train "
-    "on); rows that all models get right are therefore easy ones for BERT. MiniLM has half the layers of "
-    "BERT-base."
+    "paper. MR sentences are short and their models less sure than on Yelp, so one word weighs more: that "
+    "raises all rates, most for RANDOM, LIST and BERT. The BiLSTM and the entailment models are weaker than "
+    "the paper's (SNLI's development set alone to train on); rows that all models get right are therefore "
+    "easy ones for BERT. MiniLM has half the layers of BERT-base. R_e depends on what z is: the paper does "
+    "not say; here it is the vector that the last layer reads, which a successful attack turns round in "
+    "BERT."
 )
 _HOW_PAPER = ("Yelp polarity and MultiNLI, bert-base-uncased, 10,000 words, 1,000 draws per row.",)
