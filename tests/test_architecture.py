@@ -25,6 +25,7 @@ ROOMS = [
     "evaluation",
     "report",
     "web",
+    "reproduction",
     "cli",
 ]
 HEAVY = {

@@ -17,6 +17,7 @@ from unfooled.cli import (
     model_commands,
     playground_commands,
     report_commands,
+    reproduce_commands,
     study_commands,
     threshold_commands,
     word_commands,
@@ -211,6 +212,7 @@ app.command(epilog=word_commands.WORDS_EPILOG)(word_commands.words)
 app.command(epilog=analysis_commands.ANALYSE_EPILOG)(analysis_commands.analyse)
 app.command(epilog=threshold_commands.CALIBRATE_EPILOG)(threshold_commands.calibrate)
 app.command(epilog=threshold_commands.TRANSFER_EPILOG)(threshold_commands.transfer)
+app.command(epilog=reproduce_commands.REPRODUCE_EPILOG)(reproduce_commands.reproduce)
 app.command(epilog=harden_commands.HARDEN_EPILOG)(harden_commands.harden)
 app.command(epilog=harden_commands.SEARCH_EPILOG)(harden_commands.search)
 app.command(epilog=evaluation_commands.EVALUATE_EPILOG)(evaluation_commands.evaluate)

@@ -1,0 +1,161 @@
+"""Carry out a paper's plan, judge its claims, write its page; and the summary over all papers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unfooled.errors import UserError
+from unfooled.reproduction.claims import Claim, Judgement
+from unfooled.reproduction.document import Grid, to_html, to_markdown
+from unfooled.reproduction.findings import Findings
+from unfooled.reproduction.laboratory import Laboratory, Watcher
+from unfooled.reproduction.pages import page
+from unfooled.reproduction.paper import Paper, Scale, require_scale
+from unfooled.reproduction.papers import NAMES, find_paper
+from unfooled.reproduction.pictures import draw
+from unfooled.reproduction.provenance import provenance
+
+BEGIN, END = "<!-- reproduction: begin -->", "<!-- reproduction: end -->"
+SUMMARY = "summary.md"
+_JUDGED = ("claim", "paper", "measured", "judgement")
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A paper, judged; `files` are the page and what belongs to it."""
+
+    paper: Paper
+    scale: Scale
+    judged: tuple[tuple[Claim, Judgement], ...]
+    files: tuple[Path, ...]
+    errors: int  # rows that ended in an error
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "format": 1,
+            "paper": self.paper.name,
+            "title": self.paper.title,
+            "scale": self.scale,
+            "errors": self.errors,
+            "claims": [
+                {
+                    "name": claim.name,
+                    "claim": claim.sentence,
+                    "paper": claim.paper,
+                    "how": claim.how,
+                    "measured": one.measured,
+                    "short": one.short or one.measured,
+                    "judgement": one.status,
+                    "artefact": claim.artefact,
+                }
+                for claim, one in self.judged
+            ],
+        }
+
+
+def reproduce(
+    paper: str | Paper,
+    *,
+    scale: str = "small",
+    work: str | Path = "reproduction-work",
+    out: str | Path = "reproduction",
+    data: str | Path | None = None,
+    so_far: bool = False,
+    watcher: Watcher | None = None,
+) -> Reproduction:
+    """Do what `paper` did, at a scale, and write OUT/PAPER.md, .html and .json.
+
+    What was done lies in `work`; the same call again goes on after a stop and does nothing twice. `data` is
+    the folder of data sets, by default $UNFOOLED_DATA. `so_far` runs nothing and judges what is finished.
+    """
+    chosen = find_paper(paper) if isinstance(paper, str) else paper
+    size = require_scale(scale)
+    root = Path(data) if data is not None else None
+    if root is not None and not root.is_dir():
+        raise UserError(f"there is no folder {root}", "give the folder of the data sets with --data")
+    plan = chosen.plan(size)
+    lab = Laboratory(Path(work), root, watcher)
+    done = lab.look_up(plan.stages) if so_far else lab.carry_out(plan.stages)
+    if not done:
+        raise UserError(f"{lab.work} holds nothing of {chosen.name} yet", "run it without --so-far")
+    findings = Findings(done)
+    judged = [(claim, claim.judge(findings)) for claim in chosen.claims]
+    folder = Path(out).expanduser()
+    drawn = [(one.title, draw(one, findings, folder / "figures", chosen.name)) for one in chosen.pictures]
+    pictures = [(title, path) for title, path in drawn if path]
+    folder.mkdir(parents=True, exist_ok=True)
+    blocks = page(chosen, size, plan, findings, judged, pictures, provenance())
+    errors = sum(findings.errors(name) for name in findings.done)
+    found = Reproduction(chosen, size, tuple(judged), (), errors)
+    files = {
+        f"{chosen.name}.md": to_markdown(blocks, folder),
+        f"{chosen.name}.html": to_html(blocks, chosen.title),
+        f"{chosen.name}.json": json.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n",
+    }
+    for name, content in files.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    written = (*(folder / name for name in files), *(path for _, path in pictures))
+    return Reproduction(chosen, size, tuple(judged), written, errors)
+
+
+def write_summary(out: str | Path = "reproduction", readme: str | Path | None = None) -> str:
+    """The table over all papers with a page in `out`: OUT/summary.md, and between the marks of `readme`."""
+    folder = Path(out)
+    text = summary(folder, "")
+    (folder / SUMMARY).write_text(f"# Do the papers' findings hold?\n\n{text}", encoding="utf-8")
+    if readme is not None:
+        path = Path(readme)
+        prefix = f"{folder.as_posix()}/"
+        path.write_text(_between(path, summary(folder, prefix)), encoding="utf-8")
+    return text
+
+
+def summary(folder: Path, prefix: str) -> str:
+    rows: list[Sequence[str]] = []
+    decided = 0
+    for name in NAMES:
+        told = _read(folder / f"{name}.json")
+        for claim in told.get("claims", ()):
+            rows.append(
+                (
+                    f"[{name}]({prefix}{name}.md): {claim['claim']}",
+                    claim["paper"],
+                    claim["short"],
+                    claim["judgement"],
+                )
+            )
+            decided += claim["judgement"] in ("holds", "does not hold")
+    if not rows:
+        raise UserError(f"{folder} holds no page of a paper", "run: unfooled reproduce PAPER first")
+    scales = {told["scale"] for name in NAMES if (told := _read(folder / f"{name}.json"))}
+    head = (
+        f"{decided} of {len(rows)} claims are decided at the scale {', '.join(sorted(scales))}. Intervals, "
+        "settings and reasons are on each paper's page.\n\n"
+    )
+    return head + to_markdown([Grid(_JUDGED, rows)], folder)
+
+
+def _between(path: Path, text: str) -> str:
+    try:
+        old = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})", "give a file with --readme") from error
+    marks = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.S)
+    if len(marks.findall(old)) != 1:
+        raise UserError(f"{path} has no place for the summary", f"write {BEGIN} and {END} where it belongs")
+    return marks.sub(lambda _: f"{BEGIN}\n{text}{END}", old)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        return {}
+    except ValueError as error:
+        raise UserError(f"{path} is broken: {error}", "run unfooled reproduce again") from error
+    return content if isinstance(content, dict) else {}
