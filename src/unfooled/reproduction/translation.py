@@ -18,7 +18,7 @@ from unfooled.training.watching import TrainObserver
 
 FAMILIES = ("seq2seq-",)
 VICTIMS = {"lstm": "seq2seq-lstm", "transformer": "seq2seq-transformer"}
-ATTACKS = {"keyword": "targeted-keyword@paper", "typos": "typo@paper"}
+ATTACKS = {"keyword": "targeted-keyword@strict", "typos": "typo@paper"}
 
 
 def available() -> bool:
@@ -26,7 +26,7 @@ def available() -> bool:
     return all(name.partition("@")[0] in known for name in ATTACKS.values())
 
 
-def stages(train_on: Rows, test: Rows, options: dict[str, Settings], n: int) -> list[Stage]:
+def stages(train_on: Rows, test: Rows, options: dict[str, Settings], n: dict[str, int]) -> list[Stage]:
     """Both models and both attacks: `translation-VICTIM`, `translation-VICTIM-ATTACK`."""
     if not available():
         return []
@@ -40,7 +40,7 @@ def stages(train_on: Rows, test: Rows, options: dict[str, Settings], n: int) -> 
             model=Model(stage=f"translation-{victim}"),
             data=test,
             attack=recipe,
-            limit=n,
+            limit=n[attack],
         )
         for victim in VICTIMS
         for attack, recipe in ATTACKS.items()
