@@ -34,8 +34,11 @@ def test_tensorboard_reads_the_numbers(run: Path, tmp_path: Path) -> None:
 
 # SQLAlchemy tells MLflow, not us, what will go.
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_mlflow_keeps_numbers_and_settings(run: Path, tmp_path: Path) -> None:
+def test_mlflow_keeps_numbers_and_settings(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
+    monkeypatch.chdir(tmp_path)  # it makes a folder for artifacts where it stands
     uri = f"sqlite:///{tmp_path / 'm.db'}"
     logged = mlflow.get_run(log_to_mlflow(run, uri=uri))
     assert logged.data.metrics["accuracy_under_attack"] == 0.25
