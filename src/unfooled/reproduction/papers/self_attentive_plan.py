@@ -190,6 +190,9 @@ _HOW = (
     "`targeted-keyword@strict`, at most 3 edits; gradients shortlist the words that are tried, and words "
     f"that by themselves translate to the keyword are barred. Typos, {_SMALL.typos} sentences: keyboard and "
     "transposition typos, one random word per sentence.",
+    "The translation models of this page were trained beside other work, with longer limits: the LSTM in 68 "
+    "minutes by the clock (about 36 of computing), the Transformer in 72 (21.5), which ended in its fifth "
+    "epoch.",
 )
 _WHY = (
     f"The attacks choose from {_SMALL.words} words instead of a whole vocabulary, which lowers the success "
