@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 import typer
 from rich.console import Console
@@ -17,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from unfooled.cli.app import Exit
+from unfooled.cli.values import columns, literal, pairs
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
 from unfooled.errors import MissingExtraError, ResourceError, UserError
@@ -158,27 +158,20 @@ def show_analysis(analysis: Analysis, folder: Path) -> None:
 def _victim(options: AnalyseOptions) -> Victim | None:
     if options.model is None:
         return None
-    given: dict[str, Any] = {}
-    for one in options.victim_options:
-        name, equals, value = one.partition("=")
-        if not equals:
-            raise UserError(f"--victim-option {one!r} has no '='", "write --victim-option name=value")
-        given[name.strip()] = value.strip()
-        with contextlib.suppress(json.JSONDecodeError):
-            given[name.strip()] = json.loads(value)  # as `attack` reads it
-    return load_victim(options.model, labels=options.labels, trust_pickle=options.trust_pickle, **given)
+    given = pairs(options.victim_options, "--victim-option")
+    return load_victim(
+        options.model,
+        labels=options.labels,
+        trust_pickle=options.trust_pickle,
+        **{name: literal(value) for name, value in given.items()},
+    )
 
 
 def _against(options: AnalyseOptions) -> dict[str, Victim]:
-    found = {}
-    for one in options.against:
-        name, equals, model = one.partition("=")
-        if not equals or not name.strip() or not model.strip():
-            raise UserError(f"--against {one!r} is no name=model", "write --against hardened=models/fact")
-        found[name.strip()] = load_victim(
-            model.strip(), labels=options.labels, trust_pickle=options.trust_pickle
-        )
-    return found
+    return {
+        name: load_victim(model, labels=options.labels, trust_pickle=options.trust_pickle)
+        for name, model in pairs(options.against, "--against").items()
+    }
 
 
 def _nearest(options: AnalyseOptions, wanted: bool) -> Find | None:
@@ -197,10 +190,9 @@ def _nearest(options: AnalyseOptions, wanted: bool) -> Find | None:
 def _data(options: AnalyseOptions) -> Dataset | None:
     if options.data is None:
         return None
-    columns = [one.strip() for one in options.text_column.split(",")] if options.text_column else None
     return load_data(
         options.data,
-        text=columns[0] if columns and len(columns) == 1 else columns,
+        text=columns(options.text_column),
         label=options.label_column,
         split=options.split,
         encoding=options.encoding,
