@@ -193,12 +193,27 @@ def test_late_words_have_the_gradient_that_they_have_in_the_whole_text(options: 
     kept = victim._beginnings
     assert (kept is None) == bool(options.keys() & {"pool", "bidirectional"})
     if kept is not None:
-        assert {len(one) for one in kept._known} == {32, 64, 128}
+        # Where late words begin, down to a multiple of 16; two places before that as well.
+        assert {len(one) for one in kept._known} == {16, 32, 48, 64, 112, 128, 144}
+
+
+def test_a_state_is_the_same_to_the_bit_whichever_longer_beginning_it_was_met_in() -> None:
+    from unfooled.victims.word_passes import Beginnings
+
+    victim = victim_of("lstm")
+    ids = tuple(np.random.default_rng(3).integers(1, 8, size=48).tolist())
+    ways = []
+    for learned in ([ids], [ids[:16]], [ids[:32], (1,) * 48, ids[:16]]):
+        kept = Beginnings(victim.model)
+        kept.learn(learned)
+        ways.append(kept._known[ids[:16]])
+    assert all(torch.equal(ways[0], other) for other in ways[1:])
 
 
 @pytest.mark.parametrize("kind", ["lstm", "word-cnn"])
 def test_texts_read_by_stretches_are_those_of_the_tokenizer(kind: str) -> None:
     from unfooled.victims.models.vocabulary import build_word_tokenizer
+    from unfooled.victims.tokens import tokenise
     from unfooled.victims.whitebox_torch import TorchWhiteBox
     from unfooled.victims.word_passes import StretchReader
 
@@ -219,6 +234,12 @@ def test_texts_read_by_stretches_are_those_of_the_tokenizer(kind: str) -> None:
         assert one.alignment.pieces.tolist() == other.alignment.pieces.tolist()
         assert one.alignment.tokens.tolist() == other.alignment.tokens.tolist()
         assert one.alignment.words.tolist() == other.alignment.words.tolist()
+    singly = [one._replace(spans=one.spans[-1:]) for one in marked if one.spans]
+    for one, other in zip(victim._read(singly), TorchWhiteBox._read(victim, singly), strict=True):
+        assert one.alignment.pieces.tolist() == other.alignment.pieces.tolist()
+        assert one.alignment.tokens.tolist() == other.alignment.tokens.tolist()
+    assert victim._tokenise(texts) == tokenise(tokenizer, texts, None, 24)
+    assert victim._tokenise(texts)[1] == 1
     assert victim._reader is not None
     # One that adds tokens around a text is left to itself.
     assert StretchReader.of(victim_of("bert").tokenizer, 24) is None

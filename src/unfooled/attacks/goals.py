@@ -21,7 +21,7 @@ class Untargeted:
     """Any class but the true one."""
 
     def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
-        scores = np.round(1.0 - probs[:, label], 6)
+        scores = (1.0 - probs[:, label]).round(6)
         return scores.tolist(), (probs.argmax(axis=1) != label).tolist()
 
 

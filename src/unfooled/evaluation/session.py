@@ -115,6 +115,8 @@ class Session:
     ) -> None:
         self.recipe, self.notices = prepared(recipe, victim)
         self.settings = settings or Settings()
+        goal = self.recipe.goal
+        self._goal = (goal, None) if isinstance(goal, TextGoal) else (None, goal)  # slow to find out
         self.oracles = dict(oracles) if oracles is not None else open_oracles(self.recipe, victim)
         self.engine: Engine[Result] = Engine(
             self.oracles,
@@ -135,16 +137,17 @@ class Session:
     def _program(self, example: Example) -> Program[Result]:
         if example.problem:
             return _unusable(example)
-        goal, search = self.recipe.goal, self.recipe.search
+        (writing, judging), search = self._goal, self.recipe.search
         shared: dict[str, Any] = {
             "key": example.key,
             "seed": self.settings.seed,
             "budget": self.settings.budget,
             "max_words": self.settings.max_words,
         }
-        if isinstance(goal, TextGoal):
-            return writing_attempt(example.text(), example.reference, goal, search, **shared)
-        program = attempt(example.text(), example.label, goal, search, **shared)
+        if writing is not None:
+            return writing_attempt(example.text(), example.reference, writing, search, **shared)
+        assert judging is not None
+        program = attempt(example.text(), example.label, judging, search, **shared)
         return _with_uncleaned(program, example) if example.uncleaned else program
 
     def counters(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import add
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,7 @@ from unfooled.victims.base import TextValue
 Span: TypeAlias = tuple[int, int]  # first character, and the one behind the last
 
 
-@dataclass(frozen=True, slots=True)
-class Marked:
+class Marked(NamedTuple):
     """What a victim reads, and where in it the words stand that are asked about.
 
     Hashable, and everything that an answer depends on: an oracle takes it as (part of) an item. The spans are

@@ -12,13 +12,11 @@ import numpy as np
 from unfooled.errors import CapabilityError
 from unfooled.text import WORD
 from unfooled.victims.alignment import Alignment, Readable, mark
-from unfooled.victims.base import Probabilities, softmax
+from unfooled.victims.base import Probabilities, TextValue, softmax
 from unfooled.victims.torch_hooks import cut_at_embeddings
 from unfooled.victims.whitebox import Numbers
 from unfooled.victims.whitebox_torch import Reading, TorchWhiteBox
 from unfooled.victims.word_passes import ROWS, Beginnings, StretchReader, is_word_model, padded
-
-STEP = 32  # tokens between the places where a text may be cut in two
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +132,7 @@ class TorchWords(TorchWhiteBox):
             return
         if self._beginnings is None and Beginnings.suit(self.model):
             self._beginnings = Beginnings(self.model)
-        cuts = [_cut(one) if self._beginnings else 0 for one in readings]
+        cuts = [self._cut(one) for one in readings]
         begun = [tuple(one.ids[:cut]) for one, cut in zip(readings, cuts, strict=True)]
         if self._beginnings:
             self._beginnings.learn(begun)
@@ -148,25 +146,26 @@ class TorchWords(TorchWhiteBox):
             else:
                 yield Pass(group, inputs, skipped)
 
+    def _cut(self, reading: Reading) -> int:
+        """What comes before the first word that is asked about need not be read again."""
+        tokens = reading.alignment.tokens
+        return self._beginnings.cut(int(tokens[0])) if self._beginnings and len(tokens) else 0
+
     def _read(self, texts: Sequence[Readable]) -> list[Reading]:
-        """Faster for word models, whose texts change by a word at a time."""
         marked = [mark(text) for text in texts]
+        reader = self._stretches([text.value for text in marked])
+        return reader.read(marked) if reader else super()._read(marked)
+
+    def _stretches(self, texts: Sequence[TextValue]) -> StretchReader | None:
+        """A faster way to read single texts for word models, whose texts change by a word at a time."""
         if not self._reader_tried:
             self._reader_tried = True
             if is_word_model(self.model):
                 self._reader = StretchReader.of(self.tokenizer, self.max_length)
-        if self._reader is None or not all(isinstance(text.value, str) for text in marked):
-            return super()._read(marked)
-        return self._reader.read(marked)
+        return self._reader if all(isinstance(text, str) for text in texts) else None
 
     def _ordered(self, scores: Probabilities) -> Probabilities:
         return scores if self._order is None else scores[:, self._order]
-
-
-def _cut(reading: Reading) -> int:
-    """Where to begin: before the first word that is asked about, at one of few places, to meet them again."""
-    tokens = reading.alignment.tokens
-    return int(tokens[0]) // STEP * STEP if len(tokens) else 0
 
 
 def _per_word(alignment: Alignment, vectors: Numbers, skipped: int) -> Numbers:
@@ -177,7 +176,8 @@ def _per_word(alignment: Alignment, vectors: Numbers, skipped: int) -> Numbers:
         return alignment.mean(whole)
     if not len(alignment.tokens):
         return np.zeros((1, vectors.shape[-1]), dtype=np.float32)
-    return np.asarray(vectors[alignment.tokens - skipped].mean(axis=0, keepdims=True))
+    own = vectors[alignment.tokens - skipped]
+    return own if len(own) == 1 else np.asarray(own.mean(axis=0, keepdims=True))
 
 
 @contextlib.contextmanager

@@ -142,13 +142,10 @@ class ProjectionOracle:
             self._table = self._load()
         asked = [Pull(*item) for item in items]
         slopes = self._victim.slopes([one.text for one in asked], [one.label for one in asked])
-        steepest, directions = [], []
-        for one, slope in zip(asked, slopes, strict=True):
-            place = _steepest(slope.vectors)
-            signs = _signs(slope.vectors[place])
-            steepest.append(place)
-            directions.append(signs if one.up else -signs)
-        best = self._best(np.array(directions), [one.most for one in asked])
+        steepest = [_steepest(slope.vectors) for slope in slopes]
+        signs = _signs(np.array([slope.vectors[at] for slope, at in zip(slopes, steepest, strict=True)]))
+        ways = np.array([[1 if one.up else -1] for one in asked], dtype=np.float32)
+        best = self._best(signs * ways, [one.most for one in asked])
         rows = to_rows(np.array([slope.scores for slope in slopes]))
         return [Projection(*answer) for answer in zip(rows, steepest, best, strict=True)]
 
@@ -211,10 +208,11 @@ def _steepest(vectors: Numbers) -> int:
     return int(steady(lengths).argmax())
 
 
-def _signs(vector: Numbers) -> Numbers:
-    """Zero for what is too near to zero, beside the largest number, to have a sign that can be trusted."""
-    least = float(np.abs(vector).max(initial=0.0)) * _NOISE
-    return np.sign(np.where(np.abs(vector) > least, vector, np.float32(0)))
+def _signs(vectors: Numbers) -> Numbers:
+    """Zero for what is too near to zero, beside its row's largest, to have a sign that can be trusted."""
+    sizes = np.abs(vectors)
+    least = sizes.max(axis=1, keepdims=True, initial=0.0) * np.float32(_NOISE)
+    return np.where(sizes > least, np.sign(vectors), np.float32(0))
 
 
 def _l1(one: Numbers, other: Numbers) -> float:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain, count, groupby, islice
+from itertools import accumulate, chain, count
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,9 @@ MODEL_TYPE = "unfooled-words"
 ROWS = 16  # about the fastest on one core
 _STRETCH = re.compile(r"\S+")
 _MOST = 200_000  # stretches remembered
-_MOST_STATES = 4096  # beginnings remembered
+STEP = 16  # tokens between the places where a text may be cut in two
+_MOST_STATES = 8192  # beginnings remembered
+_EARLIER = 3  # of one text, the last so many
 
 Integers = NDArray[np.int64]
 
@@ -60,7 +62,7 @@ class Beginnings:
     def __init__(self, model: Any) -> None:
         import torch
 
-        self._model = model
+        self._embed = model.get_input_embeddings()
         self._layers = [module for module in model.modules() if type(module) is torch.nn.LSTM]
         self._known: OrderedDict[tuple[int, ...], Any] = OrderedDict()  # [layers, 2, units] each
 
@@ -74,23 +76,43 @@ class Beginnings:
             and not config.bidirectional
         )
 
-    def learn(self, beginnings: Sequence[tuple[int, ...]]) -> None:
-        """Read those that are new, passes of equal length each."""
-        import torch
+    @staticmethod
+    def cut(first: int) -> int:
+        """Where to begin if this token is the first that matters: one of few places, to meet them again."""
+        return first // STEP * STEP
 
+    def learn(self, beginnings: Sequence[tuple[int, ...]]) -> None:
+        """Read those that are new, each `STEP` tokens at a time, so that a state has one way to come about.
+
+        Shorter ones are kept on the way: a search walks towards the front of the text.
+        """
         new = sorted({one for one in beginnings if one and one not in self._known}, key=len)
-        for _, same in groupby(new, key=len):
-            while rows := list(islice(same, ROWS)):
-                states: list[Any] = []
-                with torch.no_grad(), self._patched(partial(_keep_state, states)):
-                    self._model(**padded(rows, 0))
-                kept = torch.stack([torch.cat(state) for state in states])  # [layers, 2, rows, units]
-                self._known.update((row, kept[:, :, at]) for at, row in enumerate(rows))
+        for first in range(0, len(new), ROWS):
+            rows = new[first : first + ROWS]
+            states = self._states(rows)
+            for at, row in enumerate(rows):
+                for end in range(len(row), max(0, len(row) - _EARLIER * STEP), -STEP):
+                    self._known[row[:end]] = states[end // STEP - 1][:, :, at]
         for one in beginnings:
             if one:
                 self._known.move_to_end(one)
-        while len(self._known) > max(_MOST_STATES, len(beginnings)):
+        while len(self._known) > max(_MOST_STATES, _EARLIER * len(beginnings)):
             self._known.popitem(last=False)
+
+    def _states(self, rows: Sequence[tuple[int, ...]]) -> list[Any]:
+        """After each `STEP` tokens: [layers, 2, rows, units]."""
+        import torch
+
+        found: list[Any] = []
+        states: list[Any] = [None] * len(self._layers)
+        with torch.no_grad():
+            vectors = self._embed(padded(rows, 0)["input_ids"])
+            for first in range(0, vectors.shape[1], STEP):
+                part = vectors[:, first : first + STEP]
+                for at, layer in enumerate(self._layers):
+                    part, states[at] = layer(part, states[at])
+                found.append(torch.stack([torch.cat(state) for state in states]))
+        return found
 
     def after(self, beginnings: Sequence[tuple[int, ...]]) -> contextlib.AbstractContextManager[None]:
         """While open, row after row of a pass goes on where these ended."""
@@ -101,25 +123,17 @@ class Beginnings:
         rows = [self._known[one] if one else nothing for one in beginnings]
         rows += [rows[0]] * (ROWS - len(rows))
         states = torch.stack(rows, dim=2)  # [layers, 2, rows, units]
-        return self._patched(partial(_start_from, iter(states)))
+        return self._starting(iter(states))
 
     @contextlib.contextmanager
-    def _patched(self, call: Callable[[Any, Any], Any]) -> Iterator[None]:
+    def _starting(self, states: Iterator[Any]) -> Iterator[None]:
         for layer in self._layers:
-            layer.forward = partial(call, layer)  # type: ignore[method-assign]
+            layer.forward = partial(_start_from, states, layer)  # type: ignore[method-assign]
         try:
             yield
         finally:
             for layer in self._layers:
                 del layer.forward
-
-
-def _keep_state(states: list[Any], layer: Any, vectors: Any) -> Any:
-    import torch
-
-    found = torch.nn.LSTM.forward(layer, vectors)
-    states.append(found[1])
-    return found
 
 
 def _start_from(states: Iterator[Any], layer: Any, vectors: Any) -> Any:
@@ -166,41 +180,62 @@ class StretchReader:
     def read(self, texts: Sequence[Marked]) -> list[Reading]:
         """For single texts, what `TorchWhiteBox._read` gives."""
         found = self.tokens([str(text.value) for text in texts])
+        aligned = _aligned([text.spans for text in texts], [spans for _, spans in found])
         return [
-            Reading(text, tuple(ids.tolist()), (), _aligned(text.spans, spans))
-            for text, (ids, spans) in zip(texts, found, strict=True)
+            Reading(text, tuple(ids.tolist()), (), alignment)
+            for text, (ids, _), alignment in zip(texts, found, aligned, strict=True)
         ]
 
     def tokens(self, strings: Sequence[str]) -> list[tuple[Integers, Integers]]:
         """Of each string the ids, and the first and end character of each: all strings in a few calls."""
         parts = [string.split() for string in strings]
-        flat = list(chain.from_iterable(parts))
-        try:
-            which = self._look_up(flat)
-        except KeyError:
-            self._learn(flat)
-            which = self._look_up(flat)
-        lengths = self._lengths[which]
+        which = self._known_as(parts)
+        lengths, sizes = self._lengths[which], self._sizes[which]
         at = np.cumsum(lengths + 1) - lengths - 1  # as if single spaces stood between all of them
-        sizes = self._sizes[which]
-        shift = self._starts[which] - (np.cumsum(sizes) - sizes)
-        rows = self._table[np.arange(sizes.sum()) + np.repeat(shift, sizes)]
-        ends = np.concatenate([[0], np.cumsum(sizes)])  # in tokens, before each stretch
-        found = []
+        rows = self._rows(which, sizes)
+        cuts = self._cuts(parts, sizes)
         first = 0
         for string, own in zip(strings, parts, strict=True):
             last = first + len(own)
-            begin, end = int(ends[first]), int(ends[last])
-            end = min(end, begin + self._max_length)
-            starts = at[first:last]
-            if own and int(starts[-1] - starts[0]) + len(own[-1]) == len(string):
-                starts = starts - starts[0]
+            if own and int(at[last - 1] - at[first]) + len(own[-1]) == len(string):
+                at[first:last] -= at[first]
             else:  # other spaces, or some at the ends
-                starts = np.array([match.start() for match in _STRETCH.finditer(string)], dtype=np.int64)
-            shifts = np.repeat(starts, sizes[first:last])[: end - begin, None]
-            found.append((rows[begin:end, 0], rows[begin:end, 1:] + shifts))
+                at[first:last] = [match.start() for match in _STRETCH.finditer(string)]
             first = last
-        return found
+        spans = rows[:, 1:] + np.repeat(at, sizes)[:, None]
+        return [(rows[begin:end, 0], spans[begin:end]) for begin, end, _ in cuts]
+
+    def ids(self, strings: Sequence[str]) -> tuple[list[tuple[int, ...]], int]:
+        """Of each string the ids; how many strings were longer and were cut."""
+        parts = [string.split() for string in strings]
+        which = self._known_as(parts)
+        sizes = self._sizes[which]
+        numbers = self._rows(which, sizes)[:, 0].tolist()
+        cuts = self._cuts(parts, sizes)
+        return [tuple(numbers[begin:end]) for begin, end, _ in cuts], sum(cut for *_, cut in cuts)
+
+    def _rows(self, which: Integers, sizes: Integers) -> Integers:
+        """The tokens of these stretches, one after the other."""
+        shift = self._starts[which] - (np.cumsum(sizes) - sizes)
+        return np.asarray(self._table[np.arange(sizes.sum()) + np.repeat(shift, sizes)])
+
+    def _cuts(self, parts: Sequence[Sequence[str]], sizes: Integers) -> list[tuple[int, int, bool]]:
+        """Of each text its first token, the end of what is read of it, and whether there is more."""
+        before = [0, *np.cumsum(sizes).tolist()]  # tokens before each stretch
+        ends = [before[last] for last in accumulate(map(len, parts))]
+        most = self._max_length
+        return [
+            (begin, min(end, begin + most), end > begin + most)
+            for begin, end in zip([0, *ends], ends, strict=False)
+        ]
+
+    def _known_as(self, parts: Sequence[Sequence[str]]) -> Integers:
+        flat = list(chain.from_iterable(parts))
+        try:
+            return self._look_up(flat)
+        except KeyError:
+            self._learn(flat)
+            return self._look_up(flat)
 
     def _look_up(self, parts: Sequence[str]) -> Integers:
         return np.fromiter(map(self._numbers.__getitem__, parts), dtype=np.int64, count=len(parts))
@@ -230,13 +265,33 @@ class StretchReader:
         self._starts = np.cumsum(self._sizes) - self._sizes
 
 
-def _aligned(spans: Sequence[Span], where: Integers) -> Alignment:
-    """As `align`, for a text without other fields."""
+def _aligned(marked: Sequence[Sequence[Span]], where: Sequence[Integers]) -> list[Alignment]:
+    """As `align`, for texts without other fields."""
+    if marked and all(len(spans) == 1 for spans in marked):
+        return _aligned_singly([spans[0] for spans in marked], where)
+    return [_align(spans, own) for spans, own in zip(marked, where, strict=True)]
+
+
+def _aligned_singly(spans: Sequence[Span], where: Sequence[Integers]) -> list[Alignment]:
+    """One word of each text, which is what a search asks step by step: all texts at once."""
+    lengths = np.array([len(own) for own in where])
+    begins = np.cumsum(lengths) - lengths
+    tokens = np.concatenate(where)
+    edges = np.repeat(np.array(spans), lengths, axis=0)
+    some = tokens[:, 1] > tokens[:, 0]
+    hits = np.flatnonzero(some & (tokens[:, 1] > edges[:, 0]) & (tokens[:, 0] < edges[:, 1]))
+    bounds = np.searchsorted(hits, [*begins, len(tokens)])
+    nothing = np.zeros(len(hits), dtype=np.intp)
+    return [
+        Alignment(length, np.array([last - first]), hits[first:last] - begin, nothing[first:last])
+        for length, begin, first, last in zip(
+            lengths.tolist(), begins.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True
+        )
+    ]
+
+
+def _align(spans: Sequence[Span], where: Integers) -> Alignment:
     some = where[:, 1] > where[:, 0]
-    if len(spans) == 1:  # what a search asks step by step
-        (start, end), *_ = spans
-        tokens = np.flatnonzero(some & (where[:, 1] > start) & (where[:, 0] < end))
-        return Alignment(len(where), np.array([len(tokens)]), tokens, np.zeros(len(tokens), dtype=np.intp))
     edges = np.fromiter(chain.from_iterable(spans), dtype=np.intp, count=2 * len(spans)).reshape(-1, 2)
     first = np.searchsorted(edges[:, 1], where[:, 0], side="right")
     behind = np.searchsorted(edges[:, 0], where[:, 1], side="left")

@@ -103,7 +103,7 @@ _SMOKE = Sizes(
 _GLOVE = settings(vectors="glove-6b-50d")
 _SMALL = Sizes(
     train={"trec": Rows(source="trec", split="train"), "mr": Rows(source="mr", split="train")},
-    test={"trec": Rows(source="trec", sample=40), "mr": Rows(source="mr", sample=20)},
+    test={"trec": Rows(source="trec", sample=100), "mr": Rows(source="mr", sample=40)},
     families=FAMILIES,
     options={"lstm": _GLOVE, "cnn": _GLOVE, "bert": ()},
     attacks=_NAMES,

@@ -147,11 +147,11 @@ _SMALL = Sizes(
         "bert": ("bert", ()),
         "nopt": ("bert-scratch", ()),
     },
-    n=50,
+    n=150,
     of=400,
     words=50,
     draws=20,
-    keywords=40,
+    keywords=150,
 )
 _MNLI = Rows(source="hf:nyu-mll/glue:mnli", split="train", text=_PAIR, label="label")
 _YELP = Rows(source="hf:fancyzhx/yelp_polarity", split="train", text=("text",), label="label")
