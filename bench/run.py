@@ -282,7 +282,7 @@ def main() -> None:
     results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"scenarios": {}}
     results["machine"] = machine()
     results["data"] = data_source()
-    results["victims"] = trained()
+    results["victims"] = results.get("victims", {}) | trained()
     for scenario in SCENARIOS:
         if scenario.name in args.scenario and parts is not None:
             measured = run_scenario(scenario, args, parts) | {"quick": args.quick, "date": machine()["date"]}
@@ -299,7 +299,7 @@ def main() -> None:
     for name, measure in alone:
         if name in args.scenario and (measured := measure(args)) is not None:
             results["scenarios"][name] = measured | {"quick": args.quick, "date": machine()["date"]}
-            results["victims"] = trained()
+            results["victims"] = results.get("victims", {}) | trained()
             save(args.out, results)
     if "switch" in args.scenario:
         command: list[object] = [
