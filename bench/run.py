@@ -2,8 +2,8 @@
 
     python bench/run.py [--scenario NAME ...] [--examples N] [--blocks N] [--quick]
 
-The scenarios `jsma`, `one-word` and `translation` need no TextAttack: they compare with a plain loop or a
-bare pass.
+The scenarios `jsma`, `one-word`, `translation` and `switch` need no TextAttack: they compare with a plain
+loop or a bare pass.
 
 Both sides are started once and then asked for one block of examples at a time, in turns (A B, B A, A B, ...),
 on the same core with one thread, so that a slow minute of the machine hits both. Writes `bench/RESULTS.md`
@@ -28,7 +28,7 @@ from bench_data import ROOT, data_source, read_jsonl
 from compare import compare, total
 from protocol import Side
 from report import write_report
-from white_box import run_jsma, run_one_word, run_translation
+from white_box import ALONE
 from workers import run_workers
 
 
@@ -261,7 +261,7 @@ def machine() -> dict[str, Any]:
 
 
 def main() -> None:
-    names = [one.name for one in SCENARIOS] + ["workers", "jsma", "one-word", "translation", "switch"]
+    names = [*(one.name for one in SCENARIOS), "workers", *ALONE]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--scenario", nargs="*", choices=names, default=names)
     parser.add_argument("--examples", type=int, default=0, help="examples per block")
@@ -269,13 +269,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few examples: to see that it works")
     parser.add_argument("--textattack-python", type=Path, help="an environment that exists already")
     parser.add_argument("--lstm", type=Path, help="LSTM folder for `jsma` in place of one trained here")
+    parser.add_argument("--classifier", type=Path, help="MiniLM on MR for `switch` and `one-word`, likewise")
     parser.add_argument("--translator", type=Path, help="Transformer folder for `translation`, en to de")
     parser.add_argument("--body", type=Path, help="MiniLM folder in place of the resource")
     parser.add_argument("--neighbours", type=Path, help="folder of a saved table in place of the resource")
     parser.add_argument("--masked-lm", type=Path, help="folder of a masked LM in place of the resource")
     parser.add_argument("--out", type=Path, default=ROOT / "bench", help="where the results are written")
     args = parser.parse_args()
-    beside_textattack = {*names} - {"jsma", "one-word", "translation"}
+    beside_textattack = {*names} - {*ALONE}
     parts = prepare(args) if beside_textattack & {*args.scenario} else None
     file = args.out / "results.json"
     # Scenarios that are not run this time keep their last figures.
@@ -295,25 +296,11 @@ def main() -> None:
         )
         results["scenarios"]["workers"] = measured | {"quick": args.quick, "date": machine()["date"]}
         save(args.out, results)
-    alone = (("jsma", run_jsma), ("one-word", run_one_word), ("translation", run_translation))
-    for name, measure in alone:
+    for name, measure in ALONE.items():
         if name in args.scenario and (measured := measure(args)) is not None:
             results["scenarios"][name] = measured | {"quick": args.quick, "date": machine()["date"]}
             results["victims"] = results.get("victims", {}) | trained()
             save(args.out, results)
-    if "switch" in args.scenario:
-        command: list[object] = [
-            sys.executable,
-            env.BENCH / "switch.py",
-            *(["--quick"] if args.quick else []),
-        ]
-        command += ["--model", parts.victims / "minilm-mr", "--sentences", env.sentences("mr", 1000)]
-        done = subprocess.run(
-            env.pinned(command), check=True, capture_output=True, text=True, env=env.clean_env()
-        )
-        measured = json.loads(done.stdout)
-        results["scenarios"]["switch"] = measured | {"quick": args.quick, "date": machine()["date"]}
-        save(args.out, results)
     print(f"written: {args.out / 'RESULTS.md'}", flush=True)
 
 

@@ -166,7 +166,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     args = parser.parse_args()
     one_thread()
-    print(json.dumps(run_switch(args.model, args.sentences, quick=args.quick), indent=1))
+    print(json.dumps(run_switch(args.model, args.sentences, quick=args.quick)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The scenarios that compare Unfooled with itself stripped bare: `jsma`, `one-word` and `translation`."""
+"""The scenarios that compare Unfooled with itself stripped bare: they need no TextAttack."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ def run_jsma(args: argparse.Namespace) -> dict[str, Any]:
 
 def run_one_word(args: argparse.Namespace) -> dict[str, Any]:
     """GS-GR and GS-EC beside the bare forward pass; see `one_word.py`."""
-    body = args.body or env.resource("minilm")
-    victim = env.train_missing(body, ["minilm-mr"]) / "minilm-mr"
+    victim = _classifier(args)
     examples = args.examples or (1 if args.quick else 3)
     print(f"one-word: {examples} examples, one at a time", flush=True)
     command: list[object] = [env.BENCH / "one_word.py", "--victim", victim]
@@ -39,6 +38,16 @@ def run_one_word(args: argparse.Namespace) -> dict[str, Any]:
     measured = _asked([*command, *(["--quick", "--words", 400] if args.quick else [])])
     for attack in measured["attacks"].values():
         print(f"  {attack['attack']}: {attack['share']:.0%} of the bare pass", flush=True)
+    return measured
+
+
+def run_switch(args: argparse.Namespace) -> dict[str, Any]:
+    """SWITCH, FuSE, FIVE and FACT beside the models inside them; see `switch.py`."""
+    print("switch", flush=True)
+    command: list[object] = [env.BENCH / "switch.py", "--model", _classifier(args)]
+    command += ["--sentences", env.sentences("mr", 1000), *(["--quick"] if args.quick else [])]
+    measured = _asked(command)
+    print(f"  ratio {measured['switch']['against_loop']:.2f}", flush=True)
     return measured
 
 
@@ -60,6 +69,12 @@ def run_translation(args: argparse.Namespace) -> dict[str, Any] | None:
     return measured
 
 
+def _classifier(args: argparse.Namespace) -> Path:
+    if args.classifier:
+        return Path(args.classifier)
+    return env.train_missing(args.body or env.resource("minilm"), ["minilm-mr"]) / "minilm-mr"
+
+
 def _train_translator(folder: Path, out: Path, minutes: float) -> None:
     command = [sys.executable, "-m", "unfooled.cli", "train", "--model", "seq2seq-transformer"]
     command += ["--data", str(folder), "--split", "train", "--text-column", "en,de", "--valid", "val"]
@@ -77,3 +92,11 @@ def _asked(command: list[object]) -> dict[str, Any]:
     )
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
+
+
+ALONE = {
+    "jsma": run_jsma,
+    "one-word": run_one_word,
+    "translation": run_translation,
+    "switch": run_switch,
+}
