@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +24,9 @@ from unfooled.core.result import Result
 from unfooled.defenses.methods import METHODS, TRAINING
 from unfooled.defenses.settings import settle as settle_method
 from unfooled.errors import UnknownNameError, UserError
+from unfooled.evaluation.lock import Lock
 from unfooled.evaluation.run import Observer
+from unfooled.reproduction import doing, laboratory
 from unfooled.reproduction.claims import All, AtLeast, Claim, EachAtMost, More, Near, Rule, Unmeasured
 from unfooled.reproduction.document import Block, Bullets, Grid, Heading, Paragraph, to_html, to_markdown
 from unfooled.reproduction.findings import Difference, Estimate, Findings, Quantity, shown, value_of
@@ -307,6 +310,32 @@ def test_a_stopped_stage_goes_on(tmp_path: Path, finished: tuple[Path, Findings]
     done = Laboratory(tmp_path, watcher=seen).carry_out(plan())
     assert seen.done == ["swapped"]
     assert Findings(done).results("swapped") == finished[1].results("swapped")
+
+
+def test_a_stage_that_another_process_is_at_is_waited_for(
+    tmp_path: Path, finished: tuple[Path, Findings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(laboratory, "_PAUSE", 0.0)
+    first = Laboratory(tmp_path)
+    first.carry_out(plan()[:1])
+    stage = plan()[1]
+    folder = first.folder(stage, first.fingerprint(stage))
+    folder.mkdir(parents=True)
+    lock = Lock.take(folder / FILE)
+
+    class Waiting(Seen):
+        def waits(self, stage: Stage, why: str) -> None:
+            assert (stage.name, f"process {os.getpid()}" in why) == ("nb", True)
+            shutil.copytree(finished[0] / "train" / folder.name, folder, dirs_exist_ok=True)
+            lock.release()
+
+    def never(*_: object) -> None:
+        raise AssertionError("the other process has done it")
+
+    monkeypatch.setattr(doing, "do", never)
+    done = Laboratory(tmp_path, watcher=Waiting()).carry_out(plan()[:2])
+    assert done["nb"].folder == folder
+    assert not list(tmp_path.rglob("*.lock"))
 
 
 def test_a_killed_process_loses_nothing(tmp_path: Path, finished: tuple[Path, Findings]) -> None:

@@ -9,6 +9,7 @@
     │   ├── MissingExtraError     an optional dependency is not installed
     │   ├── UnknownNameError      nothing is registered under that name
     │   └── RunFileError          a run file cannot be read, written or continued
+    │       └── LockedError       another process is writing it
     ├── OracleError               one question could not be answered (one example's error)
     └── BudgetExhaustedError      ends a search from within; never leaves the engine
 
@@ -56,6 +57,10 @@ class UnknownNameError(UserError):
 
 
 class RunFileError(UserError):
+    pass
+
+
+class LockedError(RunFileError):
     pass
 
 

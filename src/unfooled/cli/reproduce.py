@@ -54,6 +54,9 @@ class LiveWatcher(Watcher):
         state = " (done before)" if finished else ""
         self._say(f"{self._paper} {number}/{total}: {stage.kind} {stage.name}{state}")
 
+    def waits(self, stage: Stage, why: str) -> None:
+        self._say(f"  waiting: {why}")
+
     def ended(self, stage: Stage, seconds: float) -> None:
         if seconds >= 2:
             self._say(f"  {duration(seconds)}")

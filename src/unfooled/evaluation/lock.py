@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import ClassVar
 
-from unfooled.errors import RunFileError
+from unfooled.errors import LockedError, RunFileError
 
 
 class Lock:
@@ -61,8 +61,8 @@ class Lock:
         os.close(self.descriptor)
 
 
-def _locked(file: Path, owner: int | str) -> RunFileError:
-    return RunFileError(
+def _locked(file: Path, owner: int | str) -> LockedError:
+    return LockedError(
         f"{file}: another run is writing it (process {owner or 'unknown'})",
         "wait for that run to end, or choose another --out",
     )

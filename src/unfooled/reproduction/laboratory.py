@@ -21,8 +21,9 @@ from unfooled.core.recipe import Recipe, load_part, with_everywhere, with_settin
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import VARIABLE, load_data
 from unfooled.defenses.saving import wrap
-from unfooled.errors import UserError
+from unfooled.errors import LockedError, UserError
 from unfooled.evaluation.illusions.wrappers import Averaged
+from unfooled.evaluation.lock import Lock
 from unfooled.evaluation.run import Observer
 from unfooled.evaluation.session import require_resources
 from unfooled.reproduction import doing, translation
@@ -34,12 +35,15 @@ from unfooled.victims.loading import load_victim
 FILE = "stage.json"
 FORMAT = 1
 _KEPT = 4  # models in memory
+_PAUSE = 1.0  # seconds between looks at a stage that another process is at
 
 
 class Watcher:
     """Told what is being done. The command line draws it; the default says nothing."""
 
     def begins(self, stage: Stage, number: int, total: int, *, finished: bool) -> None: ...
+
+    def waits(self, stage: Stage, why: str) -> None: ...
 
     def ended(self, stage: Stage, seconds: float) -> None: ...
 
@@ -105,10 +109,32 @@ class Laboratory:
         noted = read_note(folder)
         finished = noted.get("status") == "finished" and doing.is_there(stage, folder)
         self.watcher.begins(stage, number, total, finished=finished)
-        spent = float(noted.get("seconds", 0.0))
         if finished:
-            return Done(stage, folder, fingerprint, spent)
+            return Done(stage, folder, fingerprint, float(noted["seconds"]))
         _make(folder)
+        lock = self._alone(folder, stage)
+        try:
+            return self._do(stage, folder, fingerprint)
+        finally:
+            lock.release()
+
+    def _alone(self, folder: Path, stage: Stage) -> Lock:
+        """Papers share stages: where another process does this one, wait for it."""
+        waiting = False
+        while True:
+            try:
+                return Lock.take(folder / FILE)
+            except LockedError as error:
+                if not waiting:
+                    self.watcher.waits(stage, error.cause)
+                waiting = True
+                time.sleep(_PAUSE)
+
+    def _do(self, stage: Stage, folder: Path, fingerprint: str) -> Done:
+        noted = read_note(folder)
+        spent = float(noted.get("seconds", 0.0))
+        if noted.get("status") == "finished" and doing.is_there(stage, folder):  # while we waited
+            return Done(stage, folder, fingerprint, spent)
         began = time.perf_counter()
         note = {"format": FORMAT, "fingerprint": fingerprint, "settings": described(stage)}
         write_note(folder, note | {"status": "running", "seconds": spent})
