@@ -130,8 +130,8 @@ _PAPER = replace(
 
 _HOW = (
     f"Data: {_SMALL.test['trec'].sample} random test questions of TREC (6 classes) and, for BERT, "
-    f"{_SMALL.test['mr'].sample} random test sentences of MR (40 and 20 at first; a look at these left 4 claims "
-    "open). The paper has more sets and attacks whole ones (Amazon, Yelp and IMDB: 100 texts).",
+    f"{_SMALL.test['mr'].sample} random test sentences of MR (40 and 20 at first; a look at these left 4 "
+    "claims open). The paper has more sets and attacks whole ones (Amazon, Yelp and IMDB: 100 texts).",
     "Victims: LSTM, CNN and MiniLM in place of BERT, trained with the defaults of `unfooled train`.",
     "BAE: `@paper`, 50 predictions, similarity 0.8 on TextFooler's scale in a window of 15 words (0.1 for "
     "shorter texts), Universal Sentence Encoder. The masked language model is the one that `unfooled "
