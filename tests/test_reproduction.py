@@ -31,7 +31,7 @@ from unfooled.reproduction.claims import All, AtLeast, Claim, EachAtMost, More, 
 from unfooled.reproduction.document import Block, Bullets, Grid, Heading, Paragraph, to_html, to_markdown
 from unfooled.reproduction.findings import Difference, Estimate, Findings, Quantity, shown, value_of
 from unfooled.reproduction.laboratory import FILE, Laboratory, Watcher
-from unfooled.reproduction.paper import SCALES
+from unfooled.reproduction.paper import SCALES, Paper, Plan
 from unfooled.reproduction.papers import NAMES, find_paper
 from unfooled.reproduction.reproduce import BEGIN, END, reproduce, write_summary
 from unfooled.reproduction.stages import (
@@ -385,6 +385,32 @@ def test_what_is_finished_can_be_looked_up(tmp_path: Path, finished: tuple[Path,
     assert Laboratory(tmp_path).look_up(plan()) == {}
     with pytest.raises(UserError, match="holds nothing of bae yet"):
         reproduce("bae", scale="smoke", work=tmp_path, out=tmp_path / "out", so_far=True)
+
+
+def test_a_page_so_far_keeps_what_was_measured_before(
+    tmp_path: Path, finished: tuple[Path, Findings]
+) -> None:
+    """The stage of the claim is gone; its figures are not, however often the page is written."""
+    here, gone = (
+        Claim(name, "s", "p", "h", AtLeast(Quantity(f"swapped{name}", "before"), 0.5))
+        for name in ("", "-old")
+    )
+    both = (*plan(), replace(plan(limit=9)[-1], name="swapped-old"))
+    made = Plan(stages=both, settings=("s",), differs="d")
+    paper = Paper(name="toy", title="Toy", citation="c", plan=lambda scale: made, claims=(here, gone))
+    page = {"scale": "smoke", "commit": "abc", "claims": []}
+    earlier = {"name": "-old", "measured": "99 %, n = 9", "short": "99 %", "judgement": "does not hold"}
+    for _ in range(2):
+        (tmp_path / "toy.json").write_text(json.dumps(page | {"claims": [earlier]}), encoding="utf-8")
+        found = reproduce(paper, scale="smoke", work=finished[0], out=tmp_path, so_far=True)
+        assert [one.status for _, one in found.judged] == ["holds", "does not hold"]
+        told = json.loads((tmp_path / "toy.json").read_text(encoding="utf-8"))
+        earlier = told["claims"][1]
+        assert (earlier["measured"], earlier["earlier"]) == ("99 %, n = 9", "abc")
+        assert "Measured earlier (commit abc)" in (tmp_path / "toy.md").read_text(encoding="utf-8")
+    (tmp_path / "toy.json").write_text(json.dumps(page | {"scale": "small", "claims": [earlier]}))
+    found = reproduce(paper, scale="smoke", work=finished[0], out=tmp_path, so_far=True)
+    assert found.judged[1][1].status == "not measured"
 
 
 # -- papers ----------------------------------------------------------------------------------------------

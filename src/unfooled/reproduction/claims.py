@@ -24,6 +24,7 @@ class Judgement:
     measured: str = ""
     short: str = ""  # the figures alone, for one line
     parts: tuple[Judgement, ...] = ()
+    earlier: str = ""  # the commit of the page that it was taken over from
 
 
 class Rule(Protocol):

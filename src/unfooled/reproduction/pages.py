@@ -74,6 +74,8 @@ def tally(judged: list[tuple[Claim, Judgement]]) -> str:
 
 def _details(claim: Claim, one: Judgement) -> list[str]:
     head = f"**{claim.name}** ({one.status}). {claim.how[:1].upper()}{claim.how[1:]}."
+    if one.earlier:
+        head += f" Measured earlier (commit {one.earlier}); its stages are not in the tables below."
     if claim.artefact:
         head += f" The paper's figure is an artefact: {claim.artefact}."
     if one.parts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ class Reproduction:
     judged: tuple[tuple[Claim, Judgement], ...]
     files: tuple[Path, ...]
     errors: int  # rows that ended in an error
+    commit: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -42,6 +43,7 @@ class Reproduction:
             "title": self.paper.title,
             "scale": self.scale,
             "errors": self.errors,
+            "commit": self.commit,
             "claims": [
                 {
                     "name": claim.name,
@@ -52,6 +54,7 @@ class Reproduction:
                     "short": one.short or one.measured,
                     "judgement": one.status,
                     "artefact": claim.artefact,
+                    **({"earlier": one.earlier} if one.earlier else {}),
                 }
                 for claim, one in self.judged
             ],
@@ -71,7 +74,8 @@ def reproduce(
     """Do what `paper` did, at a scale, and write OUT/PAPER.md, .html and .json.
 
     What was done lies in `work`; the same call again goes on after a stop and does nothing twice. `data` is
-    the folder of data sets, by default $UNFOOLED_DATA. `so_far` runs nothing and judges what is finished.
+    the folder of data sets, by default $UNFOOLED_DATA. `so_far` runs nothing and judges what is finished;
+    what no finished stage measures keeps the judgement of the page in `out`, marked as an earlier one.
     """
     chosen = find_paper(paper) if isinstance(paper, str) else paper
     size = require_scale(scale)
@@ -86,12 +90,15 @@ def reproduce(
     findings = Findings(done)
     judged = [(claim, claim.judge(findings)) for claim in chosen.claims]
     folder = Path(out).expanduser()
+    if so_far:
+        judged = _with_earlier(judged, _read(folder / f"{chosen.name}.json"), size)
     drawn = [(one.title, draw(one, findings, folder / "figures", chosen.name)) for one in chosen.pictures]
     pictures = [(title, path) for title, path in drawn if path]
     folder.mkdir(parents=True, exist_ok=True)
-    blocks = page(chosen, size, plan, findings, judged, pictures, provenance())
+    origin = provenance()
+    blocks = page(chosen, size, plan, findings, judged, pictures, origin)
     errors = sum(findings.errors(name) for name in findings.done)
-    found = Reproduction(chosen, size, tuple(judged), (), errors)
+    found = Reproduction(chosen, size, tuple(judged), (), errors, origin["commit"])
     files = {
         f"{chosen.name}.md": to_markdown(blocks, folder),
         f"{chosen.name}.html": to_html(blocks, chosen.title),
@@ -100,7 +107,28 @@ def reproduce(
     for name, content in files.items():
         (folder / name).write_text(content, encoding="utf-8")
     written = (*(folder / name for name in files), *(path for _, path in pictures))
-    return Reproduction(chosen, size, tuple(judged), written, errors)
+    return replace(found, files=written)
+
+
+def _with_earlier(
+    judged: Sequence[tuple[Claim, Judgement]], page: dict[str, Any], scale: Scale
+) -> list[tuple[Claim, Judgement]]:
+    """Nothing that was measured is lost because its stages are not here any more."""
+    claims = page.get("claims", ()) if page.get("scale") == scale else ()
+    earlier = {
+        one["name"]: Judgement(
+            one["judgement"],
+            one["measured"],
+            one["short"],
+            earlier=one.get("earlier") or page.get("commit") or "unknown",
+        )
+        for one in claims
+        if one["judgement"] != "not measured"
+    }
+    return [
+        (claim, earlier.get(claim.name, one) if one.status == "not measured" else one)
+        for claim, one in judged
+    ]
 
 
 def write_summary(out: str | Path = "reproduction", readme: str | Path | None = None) -> str:

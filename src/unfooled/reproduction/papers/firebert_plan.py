@@ -147,8 +147,8 @@ _SMALL = Sizes(
     clean=1042,
     few=200,
     shown=100,
-    plain=300,
-    voting=60,
+    plain=200,
+    voting=40,
     averaged=2,
     draws=5,
 )
