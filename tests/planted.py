@@ -26,7 +26,7 @@ from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe
 from unfooled.data.dataset import Dataset
 from unfooled.victims.alignment import Readable, mark
-from unfooled.victims.base import Probabilities, TextValue, digest, join_fields
+from unfooled.victims.base import Probabilities, TextValue, digest, join_fields, softmax
 from unfooled.victims.fake import WEIGHTS, FakeVictim
 from unfooled.victims.huggingface import HuggingFaceVictim
 from unfooled.victims.whitebox import Of, WordVectors
@@ -99,6 +99,22 @@ class Knowing(FakeVictim):
 
     def fingerprint(self) -> str:
         return digest("knowing", sorted(self.unknown))
+
+
+class Strict(FakeVictim):
+    """Says `positive` only where the weights sum to more than `least`: a few words less, and it falls."""
+
+    name = "strict"
+
+    def __init__(self, least: float = 1.0) -> None:
+        super().__init__()
+        self.least = least
+
+    def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
+        return softmax(np.log(super().predict(texts)) - [0.0, self.least])
+
+    def fingerprint(self) -> str:
+        return digest("strict", self.least)
 
 
 class Seeing(FakeVictim):

@@ -356,6 +356,23 @@ def test_they_wrap_each_other() -> None:
     np.testing.assert_allclose(still, fuse(model, alternatives=2).predict(TEXTS), atol=1e-5)
 
 
+def test_noise_on_the_premise_goes_through_fuse_of_the_hypothesis(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny("bert")
+    premise = "the film is good and the plot was great"
+    noised: list[Noisy] = []
+    read = model.noisy_logits
+
+    def watched(items: Sequence[Noisy], **more: Any) -> Any:
+        noised.extend(items)
+        return read(items, **more)
+
+    monkeypatch.setattr(model, "noisy_logits", watched)
+    five(fuse(model, alternatives=2), field=0, copies=2).predict([(premise, "fun")])
+    assert len({item.text.value for item in noised}) == len(noised) == 3
+    assert {item.text.field for item in noised} == {0}
+    assert all(" ".join(item.text.words) == premise for item in noised)
+
+
 def test_only_a_model_with_embeddings_can_be_noised() -> None:
     with pytest.raises(CapabilityError, match="FIVE adds noise"):
         FiveVictim(FakeVictim())
@@ -370,7 +387,8 @@ def test_labels_without_scores_have_no_logits() -> None:
 
     with pytest.raises(CapabilityError, match="no logits"):
         FuseVictim(Decided(), Fuse(vote="mean-logits"))
-    assert "probabilities" in FuseVictim(Decided(), Fuse(vote="majority")).capabilities
+    lent = Fuse(vote="majority", switch_model="models/x")
+    assert "probabilities" in FuseVictim(Decided(), lent).capabilities
 
 
 @pytest.mark.parametrize(
@@ -444,6 +462,8 @@ def test_a_defence_around_a_defence_is_saved_too(folder: Path, tmp_path: Path) -
 def test_a_model_without_gradients_may_borrow_them(folder: Path, tmp_path: Path) -> None:
     from unfooled.defenses.harden import harden
 
+    with pytest.raises(CapabilityError, match="FuSE needs gradients for SWITCH, which fake"):
+        harden("fuse", "fake", tmp_path / "lent")
     harden("fuse", "fake", tmp_path / "lent", options={"switch_model": str(folder)})
     content = json.loads((tmp_path / "lent" / "defense.json").read_text())
     assert content["settings"]["switch_model"] == "../base"

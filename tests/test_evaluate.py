@@ -127,6 +127,30 @@ def test_the_same_call_again_asks_no_attack_anew(planted_fakes: Evaluation, fold
     assert Silent.asked < 15 * N  # looks only; an attack alone takes 12 queries for each example
 
 
+def test_only_a_guided_search_finds_the_way_past_hidden_scores(tmp_path: Path) -> None:
+    # The samples that fool the base stop where it falls, one word before the other model does.
+    models: dict[str, Victim] = {"base": planted.Strict(), "hidden": Rounded(FakeVictim(), decimals=0)}
+    found = evaluate(models, planted.data(N), planted.recipe(tmp_path), out=tmp_path / "out")
+    verdict = found.verdicts["hidden"]
+    assert verdict.status == "illusion"
+    assert "an attack led by the scores of base" in verdict.sentence
+    broken = {check.name: check.broken for check in found.models[1].checks}
+    assert broken["guided by base"] > 5
+
+
+def test_a_model_that_answers_everything_alike_pays_for_its_robustness(tmp_path: Path) -> None:
+    class Constant(FakeVictim):
+        def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
+            return super().predict(["superb"] * len(texts))
+
+        def fingerprint(self) -> str:
+            return "constant"
+
+    models: dict[str, Victim] = {"base": FakeVictim(), "constant": Constant()}
+    found = evaluate(models, planted.data(N), planted.recipe(tmp_path), out=tmp_path / "out")
+    assert "points of clean accuracy against base" in found.verdicts["constant"].sentence
+
+
 # -- masked gradients ------------------------------------------------------------------------------------
 
 
@@ -289,6 +313,8 @@ def test_names_and_roles() -> None:
     assert roles(["x", "y"], "y", "x") == ("y", "x")
     specs = {"base": "models/bert", "fact": "models/fact", "a": "overconfident:fact", "b": "rounded:a"}
     assert resolve(specs)["b"] == "rounded:overconfident:models/fact"
+    assert resolve({"five": "five:fact", "fact": "models/fact"})["five"] == "five:models/fact"
+    assert resolve({"a": "rounded:b", "b": "rounded:a"})["a"] == "rounded:rounded:a"  # and not for ever
     assert resolve({"hf": "org/name", "x": "hf:org/name"})["x"] == "hf:org/name"
     for names, base, control in (([], None, None), (["a b"], None, None), (["a"], "a", "a")):
         with pytest.raises(UserError):
@@ -297,6 +323,14 @@ def test_names_and_roles() -> None:
         roles(["base", "bart"], "bert", None)
     with pytest.raises(VictimError):
         load_models({"base": "fake", "other": "overconfident:nothing"})
+
+
+def test_models_that_write_text_are_told_apart() -> None:
+    pytest.importorskip("torch")
+    from tiny_translation import victim
+
+    with pytest.raises(VictimError, match="base writes text"):
+        load_models({"base": victim("seq2seq-lstm")})
 
 
 @pytest.mark.parametrize(
@@ -393,6 +427,8 @@ def test_a_defence_that_draws_is_judged_by_fresh_draws(tmp_path: Path, network: 
     assert report.chance == "seeded"
     assert [row[0] for row in table_rows(found)] == ["base", "retuned: missing", "five*"]
     assert "averages 2" in [check.name for check in report.checks if check.ran]
+    assert report.verdict is not None
+    assert any("guided (left out by --checks)" in note for note in report.verdict.notes)
     assert (tmp_path / "out/five/attack-fresh/run.sqlite").is_file()
     votes = [one.perturbed_probs[0] * 20 for one in read_results(tmp_path / "out/five/attack-fresh")]
     assert all(abs(one - round(one)) < 1e-4 for one in votes)  # shares of 5 draws, or of 20

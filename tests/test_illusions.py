@@ -272,6 +272,9 @@ def test_gradients_that_are_dead_or_saturated_are_found() -> None:
     misled = look_at_gradients(Misleading(), TEXTS)
     assert misled is not None
     assert "look masked" in misled.findings()[0]
+    few = look_at_gradients(Misleading(), TEXTS[:7])
+    assert few is not None
+    assert few.findings() == []  # a handful of texts does not tell
 
     class Vanishing(planted.Seeing):
         def gradients(self, texts: Any, labels: Any = None, *, of: Any = "loss") -> Any:
@@ -378,7 +381,7 @@ def test_an_error_in_a_later_check_does_not_hide_what_an_earlier_one_broke() -> 
 def test_a_gain_that_survives_holds() -> None:
     found = verdict(60, 58)
     assert found.status == "holds"
-    assert found.sentence.startswith("holds: 48.0 of 50.0 points remain under the worst of 1 checks")
+    assert found.sentence.startswith("holds: 48.0 of 50.0 points remain under the worst of 1 check (")
     assert "n = 100" in found.sentence
     assert found.gain.value == pytest.approx(0.5)
     assert found.vanished.value == pytest.approx(0.02)
@@ -416,6 +419,14 @@ def test_few_examples_decide_nothing() -> None:
     wide = verdict(14, 10, base=2, n=20)
     assert wide.status == "not decided"
     assert "too wide to tell" in wide.sentence
+    # An interval of five pairs may exclude zero; the exact test does not call that certain.
+    for n in range(1, 6):
+        for worst in range(n + 1):
+            tiny = verdict(n, worst, base=0, n=n)
+            assert tiny.status == "not decided", (n, worst)
+    assert "from too few pairs to tell (McNemar p = 0.062)" in tiny.sentence
+    assert verdict(8, 8, base=0, n=8).status == "holds"
+    assert verdict(8, 0, base=0, n=8).status == "illusion"
     assert verdict(60, 60, checked=False).sentence.startswith("not decided at n = 100: no check was run")
 
 
@@ -443,6 +454,8 @@ def test_the_price_and_what_was_found_belong_to_the_verdict() -> None:
         60, 60, clean=(70, 90), findings=["its gradients are masked: zero", "its gradients are masked: zero"]
     )
     assert found.sentence.endswith("Its gradients are masked: zero")
+    assert "It costs 20.0 points of clean accuracy against base (" in found.sentence
+    assert "costs" not in verdict(60, 60, clean=(89, 90)).sentence
     (price,) = [note for note in found.notes if note.startswith("clean accuracy")]
     assert "-20.0 points" in price
     assert "McNemar p = 1.9e-06" in price

@@ -256,7 +256,7 @@ def test_untargeted_goals_change_a_few_words() -> None:
 
 
 def test_a_budget_ends_the_search_and_keeps_what_was_found() -> None:
-    result = run_one(load_recipe("bleu-drop"), "the dog sees the cat", "x y", budget=3)
+    result = run_one(load_recipe("bleu-drop"), "the dog sees the cat", "der hund", budget=3)
     assert result.queries <= 3
     assert "budget" in result.note
 
@@ -274,6 +274,26 @@ def test_scores_before_and_after_are_compared_pair_by_pair() -> None:
     same = compare(references, references, references, "chrf", samples=50)
     assert same.change == (0.0, 0.0, 0.0)
     assert same.p == 1.0
+
+
+def test_a_few_sentences_prove_nothing() -> None:
+    references = [f"Ein Hund sieht Katze {i} im Haus am See." for i in range(30)]
+    one = compare(references[:1], ["Kuh"], references[:1])
+    assert one.p == 1.0
+    assert one.before[1:] == one.after[1:] == (0.0, 100.0)
+    assert one.change[1:] == (-100.0, 100.0)
+    # Of thirty pairs only those that differ count.
+    four = compare(references, ["Kuh"] * 4 + references[4:], references)
+    assert four.p >= 1 / 8
+
+
+def test_a_sentence_without_bleu_is_broken_already() -> None:
+    result = run_one(load_recipe("bleu-drop"), "the dog sees the cat", "ganz anderes")
+    assert (result.outcome, result.edits) == ("skipped", ())
+    assert "BLEU of 0" in result.note
+    # An output that is empty and has no reference cannot get worse either.
+    silent = oracles() | {"victim": Answering(lambda item: Written(""))}
+    assert run_one(load_recipe("bleu-drop"), "the dog", answers=silent).outcome == "skipped"
 
 
 def attacked(tmp_path: Path, name: str, kind: str = "seq2seq-lstm", **settings: Any) -> Run:

@@ -90,6 +90,16 @@ def test_greedy_and_beam_agree_with_the_library() -> None:
         assert found == [expected]
 
 
+def test_a_beam_goes_on_where_several_signs_may_end_an_output() -> None:
+    made, tokenizer = model("seq2seq-transformer")
+    source = tokens(tokenizer, TEXTS[0])
+    signs = signs_of(made)
+    many = signs._replace(ends=(*signs.ends, *range(20, 40)))
+    found = write_with_beam(made, many, [source] * 2, 8, 3)
+    assert found[0] == found[1]
+    assert not set(found[0]) & set(many.ends)
+
+
 def other_model(kind: str, pieces: int) -> Any:
     transformers: Any = import_module("transformers")
     torch.manual_seed(0)

@@ -82,7 +82,9 @@ class NonOverlapping:
 class BleuDrop:
     """The sentence's BLEU falls by more than the share `least` of what it was.
 
-    It is measured against the reference; against the output before the attack where there is none.
+    It is measured against the reference; against the output before the attack where there is none. A sentence
+    without any BLEU to lose is passed over: it is broken already, and no sign of robustness. With `least` 0
+    every sentence is attacked, because the scores of the whole corpus are what is compared then.
     """
 
     least: float = 0.5
@@ -92,11 +94,15 @@ class BleuDrop:
             raise ValueError("least is a share from 0 to below 1")
 
     def take_aim(self, a: WritingAttempt) -> Program[str]:
-        return ""
+        lost = self.least > 0 and self._score(a.before, a) == 0
+        return "the output has a BLEU of 0 before the attack" if lost else ""
         yield  # no question is needed, but a program is a generator
 
     def judge(self, answers: Sequence[Written], a: WritingAttempt) -> tuple[list[float], list[bool]]:
-        right = a.reference or a.before
-        before = round(sentence_score(a.before, right), 6)
-        drops = [round(before - sentence_score(one.output, right), 6) for one in answers]
+        before = self._score(a.before, a)
+        drops = [round(before - self._score(one.output, a), 6) for one in answers]
         return drops, [drop > self.least * before and drop > 0 for drop in drops]
+
+    @staticmethod
+    def _score(output: str, a: WritingAttempt) -> float:
+        return round(sentence_score(output, a.reference or a.before), 6)

@@ -71,7 +71,14 @@ def run_search(options: SearchOptions) -> int:
     judged = _load(options, options.split, options.limit)
     clean, _ = read_rows(judged.aligned(victim.labels))
     console = Console(stderr=True, quiet=options.json)
-    run = options.premade or _premade(options, victim, judged, console)
+    try:
+        run = options.premade or _premade(options, victim, judged, console)
+    except KeyboardInterrupt:
+        typer.echo(
+            f"interrupted: samples made so far are in {options.out}\n  → repeat the command to go on",
+            err=True,
+        )
+        return Exit.INTERRUPTED
     samples = read_samples(run, victim.labels)
     premade = Rows([text for text, _ in samples], np.array([label for _, label in samples], dtype=np.int64))
     console.print(f"judged by {len(clean)} clean rows and {len(premade)} pre-made samples", highlight=False)
@@ -107,7 +114,15 @@ def _premade(options: SearchOptions, victim: Victim, data: Dataset, console: Con
     """Samples made on the model as it is; the run is kept, so that they are made once."""
     out = options.out / PREMADE
     with LiveObserver(console, title=f"pre-made samples: {options.attack}") as observer:
-        attack(victim, data, options.attack, out=out, settings=Settings(seed=options.seed), observer=observer)
+        attack(
+            victim,
+            data,
+            options.attack,
+            out=out,
+            settings=Settings(seed=options.seed),
+            observer=observer,
+            restart=options.restart,
+        )
     return out
 
 

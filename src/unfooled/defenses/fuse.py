@@ -32,7 +32,7 @@ from unfooled.defenses.switching import Switched, Switcher
 from unfooled.defenses.voting import Vote, combine, require_seed, require_vote
 from unfooled.errors import CapabilityError
 from unfooled.text import Text
-from unfooled.victims.alignment import Readable, mark
+from unfooled.victims.alignment import Marked, Readable, mark
 from unfooled.victims.base import Probabilities, TextValue, Victim, digest, softmax
 from unfooled.victims.draws import Logits, log
 from unfooled.victims.loading import load_victim
@@ -75,6 +75,13 @@ class FuseVictim(Ensemble):
         switcher: Switcher | None = None,
     ) -> None:
         super().__init__(model, settings or Fuse(), name=name)
+        lent = switcher is not None or self.settings.switch_model
+        if not lent and "gradients" not in innermost(model).capabilities:
+            raise CapabilityError(
+                f"FuSE needs gradients for SWITCH, which {innermost(model).name} does not give",
+                "lend it those of a torch model that reads the same texts: switch_model=DIR "
+                "(harden: --set, attack: --victim-option)",
+            )
         self._switcher = switcher
         self._own = switcher is None
 
@@ -149,7 +156,8 @@ class FuseVictim(Ensemble):
         for n, item in enumerate(items):
             others = [self._alternative(texts[n], made[n], choice) for choice in made[n].choices]
             own = [texts[n]] if self.settings.original or not others else []
-            voters = [mark(one) for one in (*own, *others)]
+            # The words that get noise are FIVE's, which may edit another field of a pair.
+            voters = [_marked_in(one, item.text.field) for one in (*own, *others)]
             rngs = item.rng.spawn(len(voters))
             noisy += [Noisy(one, item.words, rng) for one, rng in zip(voters, rngs, strict=True)]
             ends.append(len(noisy))
@@ -172,3 +180,7 @@ class FuseVictim(Ensemble):
         for position, options, number in zip(made.plan.positions, made.plan.options, choice, strict=True):
             text = text.replace(position, options[number])
         return text
+
+
+def _marked_in(text: Text, field: int) -> Marked:
+    return mark(text) if text.field == field else mark(as_text(text.value, field))

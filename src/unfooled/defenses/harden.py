@@ -28,6 +28,7 @@ from unfooled.training.watching import TrainObserver
 from unfooled.victims.base import TextValue, digest
 from unfooled.victims.huggingface import HuggingFaceVictim
 from unfooled.victims.loading import DEFENSE_FILE, load_victim
+from unfooled.victims.translator import Translator
 
 # Taken over from the model's own training, unless said otherwise. The rate only for models without a
 # pretrained body: going on with one is done at the papers' 2e-5.
@@ -71,7 +72,7 @@ def harden(
         raise UserError(f"{method} trains, and there is nothing to train on", "give --data")
     base = trainable(model, method)
     settings, training, family = settings_for(chosen, base, options or {})
-    rows = prepare(data.aligned(base.labels), valid, seed=_seed_of(base))
+    rows = prepare(_aligned(data, base), valid, seed=_seed_of(base))
     if samples is not None:
         rows = _with_samples(chosen, rows, samples, watcher)
     plan = plan_of(family, training | {"method": method, **settings}, data.name, rows)
@@ -87,9 +88,23 @@ def harden(
     return Hardened(folder, method, settings | training, trained)
 
 
+def _aligned(data: Dataset, base: HuggingFaceVictim) -> Dataset:
+    try:
+        return data.aligned(base.labels)
+    except DataError as error:
+        names = ", ".join(base.labels)
+        raise DataError(
+            error.cause, f"use data with the model's classes, or rename those of the data to {names}"
+        ) from None
+
+
 def trainable(model: str, method: str) -> HuggingFaceVictim:
     """The model as a frozen victim, if it is one that can be trained on."""
     victim = load_victim(model)
+    if isinstance(victim, Translator):
+        raise VictimError(
+            f"{model} writes text, and {method} trains models that choose a class", "give a classifier"
+        )
     if not isinstance(victim, HuggingFaceVictim) or victim.folder is None:
         raise VictimError(
             f"{method} trains torch models, and {model} is none",

@@ -48,7 +48,7 @@ class Switcher:
             if "gradients" not in model.capabilities:
                 raise CapabilityError(
                     f"SWITCH needs gradients, which {model.name} does not give",
-                    "name a torch model that reads the same texts: --set switch_model=DIR",
+                    "use a torch model",
                 )
             oracles = open_oracles(switch.asks, model)
         self.switch = switch

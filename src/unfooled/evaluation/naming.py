@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unfooled.errors import UserError
+from unfooled.errors import UserError, VictimError
 from unfooled.registry import registry, unknown_name
 from unfooled.victims.base import Victim
 from unfooled.victims.loading import load_victim
+from unfooled.victims.translator import Translator
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
@@ -34,24 +35,28 @@ def roles(names: Sequence[str], base: str | None, control: str | None) -> tuple[
 def load_models(models: Mapping[str, Victim | str], **options: Any) -> dict[str, Victim]:
     """Every model as a victim; `options` are those of `load_victim`."""
     specs = resolve({name: spec for name, spec in models.items() if isinstance(spec, str)})
-    return {
+    loaded = {
         name: load_victim(specs[name], **options) if isinstance(given, str) else given
         for name, given in models.items()
     }
+    for name, victim in loaded.items():
+        if isinstance(victim, Translator):
+            raise VictimError(
+                f"{name} writes text, and this is for models that choose a class",
+                "attack it: unfooled attack --attack typo",
+            )
+    return loaded
 
 
 def resolve(specs: Mapping[str, str]) -> dict[str, str]:
-    """Let a model name an earlier one: `five:fact` becomes `five:` and what `fact` stands for."""
-    known: dict[str, str] = {}
+    """Let a model name another one: `five:fact` becomes `five:` and what `fact` stands for."""
 
-    def settle(spec: str) -> str:
-        if spec in known:
-            return known[spec]
+    def settle(spec: str, above: frozenset[str]) -> str:
+        if spec in specs and spec not in above:
+            return settle(specs[spec], above | {spec})
         kind, colon, rest = spec.partition(":")
         if colon and kind in registry.names("victim"):
-            return f"{kind}:{settle(rest)}"
+            return f"{kind}:{settle(rest, above)}"
         return spec
 
-    for name, spec in specs.items():
-        known[name] = settle(spec)
-    return known
+    return {name: settle(spec, frozenset({name})) for name, spec in specs.items()}

@@ -131,7 +131,9 @@ def write_with_beam(
         for at in range(most):
             logs = writer.step(tokens, at)
             width = logs.shape[-1]
-            best, places = (logs + scores.view(-1, 1)).view(len(alive), -1).topk(2 * beams, dim=-1)
+            # Each beam may end in each of the end signs: behind those, enough must be left to go on with.
+            enough = (1 + len(signs.ends)) * beams
+            best, places = (logs + scores.view(-1, 1)).view(len(alive), -1).topk(enough, dim=-1)
             rows: list[int] = []
             going: list[int] = []
             following: list[tuple[list[Row], list[float], list[int]]] = []

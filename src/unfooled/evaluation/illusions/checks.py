@@ -41,6 +41,8 @@ def run_checks(
     for name in CHECKS:
         if name in chosen:
             steps[name]()
+        else:
+            _unneeded(subject, name, name, "left out by --checks")
 
 
 def _note(subject: Subject, name: str, words: str, found: Flags, note: str = "", *findings: str) -> None:

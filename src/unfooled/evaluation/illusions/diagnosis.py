@@ -26,6 +26,7 @@ _SATURATED = 0.5 * 10.0**-DECIMALS  # nearer to 0 or 1 than this, a search sees 
 _MOST_TEXTS = 64
 _GRADIENT_TEXTS = 24
 _DEAD = 1e-20  # a gradient shorter than that is none
+_LEAST_TEXTS = 8  # below this a mean agreement says nothing
 _LEAST_WORDS = 4  # below this a rank agreement says nothing
 
 
@@ -201,7 +202,7 @@ def look_at_gradients(victim: Victim, texts: Sequence[TextValue]) -> Gradients |
         for text, one in zip(chosen, logit, strict=True)
         if (rho := _agreement(victim, text, one.norms)) is not None
     ]
-    low, high = bootstrap_mean(found)
+    low, high = bootstrap_mean(found if len(found) >= _LEAST_TEXTS else [])
     return Gradients(
         texts=len(chosen),
         dead_loss=float(np.mean([one.norms.max(initial=0.0) < _DEAD for one in loss])),

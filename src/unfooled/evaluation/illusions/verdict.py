@@ -22,6 +22,7 @@ Status = Literal["holds", "illusion", "no gain", "not decided"]
 # An illusion: more than a tenth of the gain is gone, for certain. Holds: less than half is, for certain.
 ILLUSION_SHARE = 0.1
 HOLDS_SHARE = 0.5
+LEVEL = 0.05  # of McNemar's exact test: fewer than six pairs that differ cannot reach it
 NO_GAIN = 0.05  # a gain that is, for certain, smaller than this is none worth checking
 MISSING_CONTROL = (
     "the retuned control is missing, so nobody knows how much of the gain plain retuning would give; make it "
@@ -48,6 +49,11 @@ class Gap:
         p = mcnemar(int((differences > 0).sum()), int((differences < 0).sum()))
         value = float(differences.mean()) if keys else float("nan")
         return cls(value, *paired_difference(differences), p, len(keys))
+
+    @property
+    def certain(self) -> bool:
+        """Above zero by the interval and by the exact test, which a handful of pairs never passes."""
+        return self.low > 0 and self.p < LEVEL
 
     def points(self) -> str:
         return f"{100 * self.value:+.1f} points ({100 * self.low:+.1f} to {100 * self.high:+.1f})"
@@ -119,9 +125,9 @@ def judge(
     lost = active - remaining
     gain, rest, vanished = _gap(active), _gap(remaining), _gap(lost)
     ran = [check for check in checks if check.ran]
-    status = _status(active, remaining, lost, bool(ran))
+    status = _status(gain, rest, vanished, lost - ILLUSION_SHARE * active, lost - HOLDS_SHARE * active, ran)
     notes = list(_notes(standing, keys, clean, premade, base, control, checks))
-    found = tuple(dict.fromkeys(findings))
+    found = tuple(dict.fromkeys([*_price(clean, base), *findings]))
     sentence = _sentence(status, gain, rest, vanished, ran, best, base, n)
     return Verdict(
         model=name,
@@ -164,19 +170,33 @@ def _gap(differences: NDArray[np.float64]) -> Gap:
 
 
 def _status(
-    active: NDArray[np.float64], remaining: NDArray[np.float64], lost: NDArray[np.float64], checked: bool
+    gain: Gap,
+    rest: Gap,
+    vanished: Gap,
+    above_tenth: NDArray[np.float64],
+    above_half: NDArray[np.float64],
+    ran: Sequence[CheckResult],
 ) -> Status:
-    low, high = paired_difference(active)
-    if low <= 0 and high < NO_GAIN:
+    if gain.low <= 0 and gain.high < NO_GAIN:
         return "no gain"
-    if low <= 0 or not checked:
+    if not gain.certain or not ran:
         return "not decided"
-    if paired_difference(lost - ILLUSION_SHARE * active)[0] > 0:
+    if vanished.certain and paired_difference(above_tenth)[0] > 0:
         return "illusion"
-    survives = paired_difference(remaining)[0] > 0
-    if survives and paired_difference(lost - HOLDS_SHARE * active)[1] < 0:
+    if rest.certain and paired_difference(above_half)[1] < 0:
         return "holds"
     return "not decided"
+
+
+def _price(clean: Flags, base: Rival) -> list[str]:
+    """Who answers everything alike is hard to fool: a loss without any attack stands beside the gain."""
+    cost = Gap.of(base.clean, clean)
+    if not cost.certain:
+        return []
+    return [
+        f"it costs {100 * cost.value:.1f} points of clean accuracy against {base.name} "
+        f"({100 * cost.low:.1f} to {100 * cost.high:.1f})"
+    ]
 
 
 def _sentence(
@@ -194,19 +214,20 @@ def _sentence(
         return f"no gain: accuracy under attack differs from {base.name} by {gain.points()}, n = {n}"
     if status == "not decided" and not ran:
         return f"not decided at n = {n}: no check was run; the gain reads {gain.points()}"
-    if status == "not decided" and gain.low <= 0:
-        return f"not decided at n = {n}: the gain over {base.name} is {gain.points()}{_enough(gain)}"
+    if status == "not decided" and not gain.certain:
+        few = f", from too few pairs to tell (McNemar p = {gain.p:.2g})" if gain.low > 0 else ""
+        return f"not decided at n = {n}: the gain over {base.name} is {gain.points()}{few}{_enough(gain)}"
     if status == "not decided":
         return (
             f"not decided at n = {n}: of a gain of {gain.points()}, {100 * rest.value:.1f} points remain "
-            f"under the worst of {len(ran)} checks ({interval}), too wide to tell"
+            f"under the worst of {_number(ran)} ({interval}), too wide to tell"
         )
     if status == "holds":
         kept = min(rest.value, gain.value)
         more = f", {100 * rest.value:.1f} measured there" if rest.value > gain.value else ""
         return (
             f"holds: {100 * kept:.1f} of {100 * gain.value:.1f} points remain under the worst of "
-            f"{len(ran)} checks{more} (95 % interval {interval}), n = {n}"
+            f"{_number(ran)}{more} (95 % interval {interval}), n = {n}"
         )
     how = "partly an illusion" if rest.low > 0 else "an illusion"
     gone = min(vanished.value, gain.value)
@@ -217,6 +238,10 @@ def _sentence(
         f"{how}: {100 * gone:.1f} of {100 * gain.value:.1f} points vanish under "
         f"{_culprits(ran, best, base)}; {left} (95 % interval {interval}), n = {n}"
     )
+
+
+def _number(ran: Sequence[CheckResult]) -> str:
+    return f"{len(ran)} check{'s' if len(ran) > 1 else ''}"
 
 
 def _culprits(ran: Sequence[CheckResult], best: Rival, base: Rival) -> str:
@@ -277,5 +302,5 @@ def _notes(
         notes.append(f"{left_out} examples ended in an error somewhere and are left out of the comparison")
     skipped = [f"{check.name} ({check.note})" for check in checks if not check.ran and check.name != "budget"]
     if skipped:
-        notes.append(f"not needed or not possible: {'; '.join(skipped)}")
+        notes.append(f"checks that did not run: {'; '.join(skipped)}")
     return notes
