@@ -18,13 +18,14 @@ from unfooled.attacks.breaking_bert import RECIPES, LowestConfidence
 from unfooled.attacks.candidates import Neighbours
 from unfooled.attacks.checks import check_recipe
 from unfooled.attacks.goals import OnlyClass, Targeted, Untargeted, aimed_at, for_labels, only_class
-from unfooled.attacks.gradient_importance import Attention, Gradient, z_scores
+from unfooled.attacks.gradient_importance import Gradient, z_scores
 from unfooled.attacks.importance import Deletion, RandomOrder
+from unfooled.attacks.selection import AttentionSelect
 from unfooled.attacks.sources import Datamuse, UserTable, WordNetSynonyms
 from unfooled.core.recipe import Recipe, load_part, load_recipe, recipe_from_json, settled, with_everywhere
 from unfooled.data.dataset import Dataset
 from unfooled.errors import CapabilityError, DataError, UnknownNameError
-from unfooled.evaluation.run import attack
+from unfooled.evaluation.run import aim_at, attack
 from unfooled.evaluation.session import Settings
 from unfooled.evaluation.store import RunFile
 from unfooled.resources import store
@@ -149,6 +150,11 @@ def test_below_the_floor_it_stops_and_an_unflipped_label_is_no_success() -> None
     # 0.45 is below 0.5, but the others have 0.33 and 0.22: the label stands.
     assert (result.outcome, result.perturbed) == ("failure", "meh late flight")
     assert "below 0.5" in result.note
+    # Below the floor from the start: only the most important word is tried, and nothing is known for that.
+    few = oracles({"late": ["meh"]}, victim=Answering(three_classes))
+    low = attack_one(recipe(), few, "meh awful late flight", label=0)
+    assert (low.outcome, low.queries, low.edits) == ("failure", 1, ())
+    assert "is below 0.5" in low.note
     further = attack_one(recipe("flip"), asked, "awful late flight", label=0)
     assert (further.outcome, further.perturbed, further.note) == ("success", "meh meh flight", "")
 
@@ -194,6 +200,8 @@ def test_a_target_keeps_the_class_it_starts_from() -> None:
     assert aimed.goal == OnlyClass("negative", Targeted(2))
     assert aimed_at(load_recipe("textfooler"), 1).goal == Targeted(1)
     assert recipe_from_json(aimed.to_json()) == aimed
+    with pytest.raises(DataError, match="class negative, which is also the target"):
+        aim_at(load_recipe("breaking-bert"), "negative", ("positive", "negative"))
 
 
 def test_a_class_that_was_never_looked_up_is_an_error_not_a_skip() -> None:
@@ -223,16 +231,21 @@ def test_words_below_the_least_z_score_are_left_out_and_unseen_ones_come_last() 
     assert [(edit.before, edit.step) for edit in ordered.edits if edit.step == 3] == [("awful", 3)]
 
 
-def test_attention_ranks_by_what_a_word_receives() -> None:
-    table = {"late": 0.9, "awful": 0.4, "flight": 0.1}
-    scores = Answering(lambda item: np.array([table[word] for word in item.words]))
-    asked = oracles({"late": ["tardy"], "flight": ["trip"]}, **{"attention:-1": scores})
-    highest = attack_one(recipe(importance=Attention(layer=-1)), asked, "awful late flight", label=0)
-    lowest = attack_one(
-        recipe(importance=Attention(layer=-1, lowest=True)), asked, "awful late flight", label=0
-    )
-    assert [edit.step for edit in highest.edits] == [1, 2]  # late, then flight
-    assert [edit.step for edit in lowest.edits] == [2, 1]
+def test_attention_ranks_by_what_a_word_receives_and_unread_words_come_last() -> None:
+    table = {"late": 0.9, "awful": 0.4, "flight": 0.1, "poor": 0.0}
+    weights = dict.fromkeys(table, -0.1) | dict.fromkeys(("slow", "trip", "tardy"), -0.05)
+    more = {
+        "victim": linear(weights),
+        "attention:-1": Answering(lambda item: np.array([table[word] for word in item.words])),
+        "readable": Answering(lambda item: tuple(range(len(item.words) - 1))),
+    }
+    asked = oracles({"late": ["slow"], "flight": ["trip"], "poor": ["tardy"]}, **more)
+    text = "awful late flight poor"  # the last word is behind the cut
+    most, least = AttentionSelect(layer=-1), AttentionSelect(layer=-1, pick="lowest")
+    highest = attack_one(recipe(importance=most), asked, text, label=0)
+    lowest = attack_one(recipe(importance=least), asked, text, label=0)
+    assert [edit.step for edit in highest.edits] == [1, 2, 3]  # late, flight, poor
+    assert [edit.step for edit in lowest.edits] == [2, 1, 3]
 
 
 @pytest.mark.parametrize("kind", ["bert", "lstm"])
@@ -279,7 +292,7 @@ def test_parts_are_swapped_by_name_and_needs_follow_them() -> None:
     [
         ("importance", "gradient", Gradient()),
         ("importance", "gradient:logit", Gradient("logit")),
-        ("importance", "attention:-1", Attention(-1)),
+        ("importance", "attention:-1", AttentionSelect(-1)),
         ("importance", "deletion", Deletion()),
         ("importance", "random", RandomOrder()),
         ("candidates", "wordnet:3", WordNetSynonyms(senses=3)),

@@ -254,6 +254,21 @@ def test_an_inserted_word_costs_its_own_probability() -> None:
         assert kept == []
 
 
+def test_the_window_of_an_insertion_is_compared_with_what_stood_there_before() -> None:
+    """Not with a window of as many words: the one that drops out would pay for the new one."""
+    text = Text("the dim film is good")
+    options = [Option(text.insert(3, word), 3, inserted=True) for word in WORDS]
+    # "film fine is" against "film is": the new word alone costs 2, 4 and 9.
+    for against in ("original", "current"):
+        assert allowed(Fluency(1.9, window=3, against=against), text, options, by_word) == []
+        assert allowed(Fluency(4.0, window=3, against=against), text, options, by_word) == ["fine", "okay"]
+    # An earlier insertion within the window costs against the original, and nothing against the present.
+    now = text.insert(3, "fine")
+    beside = [Option(now.insert(4, word), 4, inserted=True) for word in WORDS]
+    assert allowed(Fluency(4.0, window=3, against="original"), now, beside, by_word) == ["fine"]
+    assert allowed(Fluency(4.0, window=3, against="current"), now, beside, by_word) == ["fine", "okay"]
+
+
 def test_grammar_by_hand() -> None:
     errors = {"okay": 1, "gnarly": 2}
 

@@ -135,6 +135,14 @@ def test_words_that_the_victim_does_not_read_are_not_selected() -> None:
     assert changed(run("asmax-ec", "good great film film", victim)) == [1]
 
 
+def test_words_behind_the_cut_are_not_zeroed() -> None:
+    # 3 - 1 = 2 of the words that are read. Without bad 3, without good -1; the rest would change nothing.
+    victim = VectorVictim(reads=2)
+    result = run("gs-gr", "bad good film film", victim)
+    assert changed(result) == [1]
+    assert result.queries == 1 + 2 + len(VECTORS) - 1
+
+
 # -- replacement -----------------------------------------------------------------------------------
 
 

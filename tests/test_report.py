@@ -40,6 +40,18 @@ def test_pieces_give_the_new_text_and_the_old_words_in_place() -> None:
     assert [piece.text for piece in found if piece.kind == "new"] == ["poor", "very"]
 
 
+def test_a_huge_word_does_not_flood_the_terminal_and_brackets_are_closed() -> None:
+    huge = changed(Text("an " + "x" * 20_000 + " film").replace(1, "odd"))
+    plain = diff_line(huge, ("bad", "good"), coloured=False).plain
+    assert plain == "  good → bad: an [" + "x" * 60 + "…→odd] film"
+    many = Text(" ".join(["x" * 100] * 20))
+    for i in range(20):
+        many = many.replace(i, "odd")
+    plain = diff_line(changed(many), ("bad", "good"), coloured=False).plain
+    assert plain.endswith("→odd]…")
+    assert plain.count("[") == plain.count("]")
+
+
 def test_a_diff_reads_without_colours_too() -> None:
     result = changed(Text("a fine film").replace(1, "poor"))
     assert diff_line(result, ("no", "yes"), coloured=False).plain == "  yes → no: a [fine→poor] film"

@@ -78,7 +78,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
     },
     # Parts that a recipe may swap by name; see `core.recipe.load_part`.
     "importance": {
-        "attention": "unfooled.attacks.gradient_importance:Attention",
+        "attention": "unfooled.attacks.selection:AttentionSelect",
         "deletion": "unfooled.attacks.importance:Deletion",
         "gradient": "unfooled.attacks.gradient_importance:Gradient",
         "masking": "unfooled.attacks.importance:Masking",

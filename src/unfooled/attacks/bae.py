@@ -20,7 +20,7 @@ Versions
                  edit, against the text before this edit; 0.1 for texts of fewer than 15 words. TextFooler's
                  stop words, and its rule that a noun and a verb may replace each other.
     @cosine      the article read by the letter: cosine >= 0.8 between the whole new text and the original,
-                 the same part of speech.
+                 the same part of speech. TextFooler's stop words here too, of which the article says nothing.
     @textattack  bae-r only, as TextAttack 0.3.11 has it: cosine >= 0.9363 in the window, against the original
                  text, texts under 15 words unmeasured, NLTK's stop words matched with their case, tags from
                  4 words before and 3 after, words in the model's casing. Checked in `make bench`.

@@ -23,6 +23,7 @@ Success
     A success of a run is a flipped label, nothing else. With three or more classes the confidence can fall
     below 0.5 while the label stands: @paper stops there, as the article does, and the example counts as a
     failure whose note says so. The article does not say how it counts these; with two classes there are none.
+    A text that begins below 0.5 has its most important word tried, and no other.
 
 Differences from the article (there is no public code)
     - Where the service cannot be reached, WordNet's synonyms are used; the run says so. `rel_syn` means words
@@ -85,7 +86,7 @@ class LowestConfidence:
                 return best
             now = best if best.score > now.score else now
             if self.floor is not None and now.probs[a.label] < self.floor:
-                a.note = f"stopped: the confidence fell below {self.floor:g}, but the label stands"
+                a.note = f"stopped: the confidence is below {self.floor:g}, but the label stands"
                 break
         return now
 

@@ -103,16 +103,22 @@ def _pairs(
     if window is None:
         reference = a.original.string if against == "original" else now.text.string
         return [(reference, option.text.string) for option in options]
-    return [
-        (_beside(a, now, option, against, window), option.text.window(option.position, window))
-        for option in options
-    ]
+    return [(_beside(a, now, option, against, window), _window(now, option, window)) for option in options]
+
+
+def _window(now: Scored, option: Option, window: int) -> str:
+    """The words around the edit. Those of a replaced word stand in the present text, with their offsets."""
+    if option.inserted:
+        return option.text.window(option.position, window)
+    return now.text.window(option.position, window, option.word)
 
 
 def _beside(a: Attempt, now: Scored, option: Option, against: Against, window: int) -> str:
-    """The window of the other text: around the edited word, or around the next word that was there before."""
-    edited, index = option.text, option.position
+    """What stood in the option's window before this edit, or before any: a new word has nothing there."""
+    edited = option.text
+    first, last = edited.bounds(option.position, window)
     if against == "original":
-        known = [*edited.origin[index:], *edited.origin[index::-1]]
-        return a.original.window(next((one for one in known if one >= 0), 0), window)
-    return now.text.window(min(index, len(now.text.words) - 1), window)
+        kept = [one for one in edited.origin[first : last + 1] if one >= 0]
+        return a.original.stretch(kept[0], kept[-1]) if kept else ""
+    last -= option.inserted
+    return now.text.stretch(first, last) if last >= first else ""

@@ -1,4 +1,4 @@
-"""Importance read from inside the victim: how hard its loss pulls at a word, how much it attends to it.
+"""Importance read from inside the victim: how hard its loss pulls at a word.
 
 One look at the text ranks all its words, and no query is spent; the victim must show its inside.
 """
@@ -48,30 +48,6 @@ class Gradient:
         worth = z_scores(found.norms, found.pieces > 0)
         kept = [i for i in positions if self.least is None or worth[i] >= self.least]
         return sorted(kept, key=lambda i: -float(worth[i]))
-
-
-@dataclass(frozen=True)
-class Attention:
-    """Attention that the word receives in one layer, averaged over heads and queries, summed over its pieces.
-
-    `layer` counts from 0; -1 is the last. `lowest` starts with the words that are attended to least.
-    """
-
-    layer: int = 0
-    lowest: bool = False
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"attention:{self.layer}",)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("attention",)
-
-    def rank(self, a: Attempt, start: Scored, positions: Sequence[int]) -> Program[list[int]]:
-        (worth,) = yield from ask(f"attention:{self.layer}", [mark(start.text)])
-        sign = 1.0 if self.lowest else -1.0
-        return sorted(positions, key=lambda i: sign * float(worth[i]))
 
 
 def z_scores(values: NDArray[np.float64], seen: NDArray[np.bool_]) -> NDArray[np.float64]:

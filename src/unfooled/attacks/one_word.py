@@ -23,7 +23,8 @@ Differences from the paper
     - A zero vector stands for the word alone: a transformer still adds the position to it.
     - RANDOM's outcome is that of its first draw, so the usual rates are those of one random edit; the
       estimate over all draws stands in a row of its own, with its interval over the examples.
-    - LIST takes the 8 nearest counter-fitted neighbours, as Alzantot et al. 2018 do, whose list it was.
+    - LIST takes the 8 nearest counter-fitted neighbours, as Alzantot et al. 2018 do, whose list it was. Those
+      of one word are asked at once and all counted as queries; the nearest that succeeds is taken.
     - The vocabulary is asked in portions of 32 to 512 words: GR may look at a few words behind the first
       success, which are counted as queries, and takes that first one.
     - With a target, selection and success are about the target.

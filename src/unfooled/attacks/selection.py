@@ -1,4 +1,7 @@
-"""Which word a one-word attack changes. Parts that rank positions, as those of `importance.py` do."""
+"""Which word a one-word attack changes: parts that rank positions, as those of `importance.py` do.
+
+Attention is also one of the orders that `--importance` knows.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import numpy as np
 
 from unfooled.attacks.importance import Deletion
 from unfooled.core.attempt import Attempt, Row, Scored
-from unfooled.core.program import Ask, Program
+from unfooled.core.program import Ask, Program, ask
 from unfooled.victims.alignment import mark
 
 By = Literal["auto", "zero", "deletion"]
@@ -31,6 +34,7 @@ class InOrder:
 class GreedySelect:
     """The word whose loss helps the goal most: its vector becomes zero, or it is deleted.
 
+    A word that the victim does not read has no vector to lose: it comes last, and costs no query.
     `by` is `zero` for a victim that takes word vectors, `deletion` for any other; `auto` becomes one of the
     two when the victim is known, and the run's header says which. Undecided it means deletion.
     """
@@ -43,7 +47,7 @@ class GreedySelect:
 
     @property
     def asks(self) -> tuple[str, ...]:
-        return ("zeroed",) if self.by == "zero" else ()
+        return ("zeroed", "readable") if self.by == "zero" else ()
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -59,10 +63,13 @@ class GreedySelect:
         if self.by != "zero":
             return (yield from Deletion().rank(a, start, positions))
         text = mark(start.text)
-        rows: list[Row] = yield from a.look("zeroed", {(text, i): None for i in positions})
+        (readable,) = yield from ask("readable", [text])
+        read = set(readable)
+        seen = [i for i in positions if i in read]
+        rows: list[Row] = yield from a.look("zeroed", {(text, i): None for i in seen})
         scores, _ = a.goal.judge(np.array(rows), a.label) if rows else ([], [])
-        worth = dict(zip(positions, scores, strict=True))
-        return sorted(positions, key=lambda i: -round(worth[i], 6))
+        worth = dict(zip(seen, scores, strict=True))
+        return sorted(positions, key=lambda i: (i not in worth, -round(worth.get(i, 0.0), 6)))
 
 
 @dataclass(frozen=True)
@@ -73,8 +80,8 @@ class AttentionSelect:
     the pieces of a word.
     """
 
-    pick: Pick = "highest"
     layer: int = 0
+    pick: Pick = "highest"
 
     def __post_init__(self) -> None:
         if self.pick not in get_args(Pick):

@@ -22,6 +22,7 @@ from unfooled.evaluation.store import RunFile
 from unfooled.report.tables import counts_line, signatures, summary_rows
 from unfooled.report.words import Piece, as_written, output_pieces, pieces, visible
 
+_LONGEST = 60  # characters shown of an edited word
 _STYLES = {"same": "", "gone": "red strike", "new": "bold green"}
 
 
@@ -87,18 +88,20 @@ def _with_pieces(line: Styled, found: Sequence[Piece], skipped: int, *, coloured
         text = piece.text
         if piece.kind == "same" and skipped:
             text, skipped = text[skipped:], max(0, skipped - len(text))
-        if left <= 0:
+        if left <= 0 and (kinds[place - 1], piece.kind) != ("gone", "new"):
             line.append("…")
             break
         if piece.kind == "same" and len(text) > left:
             text = text[:left] + "…"
             left = 0
+        elif piece.kind != "same" and len(text) > _LONGEST:
+            text = text[:_LONGEST] + "…"
         form = "{}" if coloured else _plain(kinds[place - 1], piece.kind, kinds[place + 1])
         line.append(form.format(visible(text)), style=_STYLES[piece.kind])
         if coloured and piece.kind == "gone":
             line.append(" ")
         left -= len(text)
-        if text.endswith("…") and left < 0:
+        if piece.kind == "same" and text.endswith("…") and left < 0:
             break
     return line
 

@@ -218,9 +218,10 @@ def _show(trained: Trained, options: TrainOptions) -> None:
         score = f"validation accuracy {valid['accuracy']:.1%}, macro F1 {valid['macro_f1']:.1%}{kept}"
     typer.echo(f"{trained.family} trained in {duration(trained.seconds)}{': ' if score else ''}{score}")
     typer.echo(f"model: {options.out}")
-    more = ""
+    told = {"text-column": options.text_column, "label-column": options.label_column, "clean": options.clean}
+    more = "".join(f" --{name} {value}" for name, value in told.items() if value)
     if find_family(trained.family).kind == "seq2seq":
-        more = f"{f' --text-column {options.text_column}' if options.text_column else ''} --attack typo"
+        more += " --attack typo"
     typer.echo(f"try next: unfooled attack --model {options.out} --data {options.data}{more} --limit 100")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import unfooled
-from unfooled.attacks.goals import aimed_at, aimed_at_word
+from unfooled.attacks.goals import OnlyClass, aimed_at, aimed_at_word
 from unfooled.core.recipe import Recipe, all_recipes, load_recipe
 from unfooled.core.result import Result
 from unfooled.core.writing import Asked, TextGoal
@@ -179,6 +179,11 @@ def aim_at(recipe: Recipe, target: str, labels: tuple[str, ...]) -> Recipe:
     """The same attack with one class as its goal."""
     if target not in labels:
         raise DataError(f"there is no class {target!r}", f"the victim's classes are {', '.join(labels)}")
+    if isinstance(recipe.goal, OnlyClass) and recipe.goal.name.casefold() == target.casefold():
+        raise DataError(
+            f"{recipe.full_name} attacks only examples of the class {target}, which is also the target",
+            "aim at another class, or name other examples with --only",
+        )
     return aimed_at(recipe, labels.index(target))
 
 
