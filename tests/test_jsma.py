@@ -150,6 +150,7 @@ def test_only_words_that_pass_the_checks_are_put_in() -> None:
     made = RECIPES["grammatical"]
     victim = VectorVictim()
     kinds = tags({"good": "ADJ", "great": "ADJ", "film": "NOUN", "awful": "NOUN", "grim": "ADJ"})
+    assert all(one.constraints[0].noun_for_verb is False for one in (made.search, RECIPES["fluent"].search))
     oracles = open_oracles(recipe(candidates=50), victim) | {
         "tag:perceptron-tagger": kinds,
         "encode:minilm": encoder(),
