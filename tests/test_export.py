@@ -80,6 +80,16 @@ def test_jsonl(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "deep").iterdir()] == ["out.jsonl"]
 
 
+@pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.parquet", "out"])
+def test_half_a_surrogate_pair_is_written_out(tmp_path: Path, name: str) -> None:
+    torn = "a \ud83d film"
+    edit = FOUND.edits[0]._replace(after="\udc00")
+    run = run_with(tmp_path / "run", replace(FOUND, fields=(("text", torn),), edits=(edit, *FOUND.edits[1:])))
+    assert export(run, tmp_path / name) == 1
+    if name == "out.csv":
+        assert "a \\ud83d film" in (tmp_path / name).read_text("utf-8")
+
+
 def test_csv_keeps_the_data_exact(tmp_path: Path) -> None:
     export(run_with(tmp_path / "run", FOUND, FAILED), tmp_path / "out.csv")
     with open(tmp_path / "out.csv", encoding="utf-8", newline="") as file:

@@ -59,9 +59,25 @@ def test_files_for_machines_and_people(tmp_path: Path) -> None:
     suite = ElementTree.parse(xml).getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
     assert suite.findall("testcase/failure")[0].get("message", "").startswith("success rate of the attack")
+    # What passed is told with its number as well.
+    (passed,) = suite.findall("testcase/system-out")
+    assert passed.text == "share of examples that ended in an error ≤ 5.0%: 0.0% (counted, n = 10)"
     assert (
         "| accuracy under attack ≥ 60.0% | 60.0% (31.3% – 83.2%, n = 10) | ❔ undecided |" in note.read_text()
     )
+
+
+def test_a_hostile_name_stays_text(tmp_path: Path) -> None:
+    name = "<script>|\u202e[x](http://x)\ufffe\x0b"
+    run = stored(tmp_path / "r", [made(0, "success", "great film")], attack=name)
+    xml, note = tmp_path / "gate.xml", tmp_path / "gate.md"
+    CliRunner().invoke(
+        app, ["gate", str(run), "--min-aua", "0.6", "--junit", str(xml), "--markdown", str(note)]
+    )
+    assert "<script>|\\u202e[x](http://x)\\xfffe" in (ElementTree.parse(xml).getroot().get("name") or "")
+    told = note.read_text()
+    assert "&lt;script&gt;\\|\\\\u202e\\[x\\](http://x)" in told
+    assert "<script>" not in told
 
 
 def test_a_gate_needs_a_rule_and_a_share(tmp_path: Path) -> None:

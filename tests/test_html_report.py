@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -225,9 +226,9 @@ def test_ten_thousand_examples_stay_fluent(browser: Browser, tmp_path: Path) -> 
     run = stored(
         tmp_path / "r", [made(i, "success", f"great{i} {words} {i * 7919 % 9973}") for i in range(10_000)]
     )
-    started = time.perf_counter()
+    started = time.process_time()  # the work, not the wait: other programs may hold the cores
     path = write_html([run], tmp_path / "p.html")
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
     assert path.stat().st_size < 15e6
     # The best of three: a busy machine must not fail a page that is fast.
     paints, searches = [], []
@@ -284,14 +285,62 @@ def test_runs_with_other_classes_are_refused(tmp_path: Path) -> None:
         write_html(runs, tmp_path / "p.html")
 
 
+def test_a_run_keeps_its_colour_in_every_chart(tmp_path: Path) -> None:
+    plain = [replace(made(i, "success", f"great {i}"), similarity=None) for i in range(5)]
+    names = {"first": None, "unmeasured": plain, "third": None}
+    runs = [
+        stored(tmp_path / name, given or [made(i, "success", f"great {i}") for i in range(5)])
+        for name, given in names.items()
+    ]
+    page = write_html(runs, tmp_path / "p.html").read_text()
+    figures = [part for part in page.split("<figure>")[1:] if 'class="legend"' in part]
+    similar = next(part for part in figures if "only similar texts count" in part)
+    assert ">unmeasured<" not in similar
+    for figure in figures:
+        assert '<span class="chip s2">third</span>' in figure
+    assert 'class="line s2"' in similar
+    assert 'class="line s1"' not in similar
+    assert page.count("attacked examples leave about") == 1  # one hint of each kind
+
+
+def test_inserted_and_deleted_words_are_listed(tmp_path: Path) -> None:
+    text = Text("a great film")
+    new = text.insert(1, "hardly").delete(2)
+    result = replace(made(0, "success", "a great film"), perturbed=new.string, edits=tuple(new.edits()))
+    page = write_html([stored(tmp_path / "r", [result])], tmp_path / "p.html").read_text()
+    assert "(inserted)</span></td><td><ins>hardly</ins>" in page
+    assert '<del>great</del></td><td><span class="small">(deleted)</span>' in page
+
+
+def test_a_run_is_named_once_and_by_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = stored(tmp_path / "mine", [made(0, "success", "great")])
+    with pytest.raises(RunFileError, match="named twice"):
+        write_html([run, tmp_path / "x" / ".." / "mine"], tmp_path / "p.html")
+    monkeypatch.chdir(run)
+    assert '<th scope="col">mine</th>' in write_html([Path()], tmp_path / "p.html").read_text()
+
+
+def test_why_nothing_was_attacked(tmp_path: Path) -> None:
+    failed = stored(tmp_path / "e", [made(0, "error", "great")])
+    assert "Every example ended in an error." in write_html([failed], tmp_path / "p.html").read_text()
+
+
 def test_an_empty_run_still_makes_a_page(tmp_path: Path) -> None:
     page = write_html([stored(tmp_path / "r", [])], tmp_path / "p.html").read_text()
     assert "Nothing was attacked." in page
+    assert "The run holds no example." in page
 
 
 @pytest.mark.parametrize(
     ("successes", "failures", "tone"),
-    [(95, 5, "bad"), (5, 95, "good"), (35, 65, "middling"), (2, 2, "middling"), (0, 0, "none")],
+    [
+        (95, 5, "bad"),
+        (5, 95, "good"),
+        (35, 65, "middling"),
+        (20, 80, "middling"),
+        (2, 2, "middling"),
+        (0, 0, "none"),
+    ],
 )
 def test_the_interval_chooses_the_words(tmp_path: Path, successes: int, failures: int, tone: str) -> None:
     from unfooled.evaluation.metrics import summarise
@@ -302,6 +351,8 @@ def test_the_interval_chooses_the_words(tmp_path: Path, successes: int, failures
     with closing(RunFile.read(stored(tmp_path / "r", results))) as file:
         verdict = judge(summarise(file))
     assert verdict.tone == tone
+    if successes == 20:
+        assert verdict.headline == "Breaks now and then under this attack."
     if successes + failures == 4:
         assert verdict.headline == "Too few examples to say how fragile it is."
 
@@ -321,5 +372,7 @@ def test_charts_escape_and_describe() -> None:
     xs = [float(part.split('"')[0]) for part in svg.split('cx="')[1:]]
     assert xs[1] == pytest.approx((xs[0] + xs[2]) / 2, abs=0.1)
     assert bar_chart([], [], title="t", x_name="x") == ""
-    assert bar_chart(["1", "2"], [3, 1], title="t", x_name="x").count("<rect") == 2
+    bars = bar_chart(["1", "2"], [3, 1], title="t", x_name="x")
+    assert bars.count("<rect") == 2
+    assert [f">{level}<" in bars for level in (0, 2, 4)] == [True] * 3  # no rule stands beside its number
     assert matrix(["a", "b"], [[1, 0], [2, 3]], title="t").count('class="cell"') == 4

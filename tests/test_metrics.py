@@ -93,6 +93,7 @@ def test_a_run_with_known_answers(tmp_path: Path) -> None:
         ("a", "b", 1),
         ("bad", "evil", 1),
         ("film", "movie", 1),
+        ("to", "", 1),  # deleted
     ]
     assert [(e.message, e.count, e.key) for e in summary.error_notes] == [
         ("no text (column 'text')", 2, 6),

@@ -495,6 +495,7 @@ def test_what_the_server_refuses(browser: Browser) -> None:
             "budget=-1",
             "seed=x",
             "seed=²",
+            "seed=" + "9" * 5000,
             "label=none",
             "field.text=" + "a+" * 11_000,
         ):
@@ -511,6 +512,14 @@ def test_what_the_server_refuses(browser: Browser) -> None:
         # Somebody whose connection broke goes on behind the last event seen.
         _, text, _ = http(url, "GET", f"/attacks/{number}/events", {"Last-Event-ID": str(len(events) - 2)})
         assert text.count("id: ") == 1
+        assert http(url, "GET", f"/attacks/{number}/events", {"Last-Event-ID": "9" * 5000})[0] == 200
+        # Too long for the server even to read: still a plain word.
+        page, _ = opened(browser, url)
+        page.eval_on_selector("textarea", "(box) => { box.value = 'é'.repeat(60000); }")
+        page.click("#attack-it")
+        ended(page, "refused")
+        assert page.inner_text("#state") == "This text is too long."
+        page.close()
 
 
 def test_pairs_have_two_texts(browser: Browser) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from reviews import sentences, write_csv
+from test_html_report import made, stored
 from unfooled.cli.render import diff_line
 from unfooled.core.result import Result
+from unfooled.errors import RunFileError
 from unfooled.evaluation.run import attack
 from unfooled.report.folder import write_report
 from unfooled.report.words import pieces, visible
@@ -81,6 +83,19 @@ def test_a_long_text_is_shown_around_its_edit() -> None:
 )
 def test_tricky_characters_are_written_out(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+def test_a_hostile_name_is_text_in_the_folder_too(tmp_path: Path) -> None:
+    run = stored(tmp_path / "r", [made(0, "success", "great film")], attack="<script>\u202e*x*")
+    text = (write_report(run, tmp_path / "report") / "summary.md").read_text()
+    assert text.startswith("# &lt;script&gt;\\\\u202e\\*x\\* on toy\n")
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    run = stored(tmp_path / "r", [made(0, "success", "great film")])
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(RunFileError, match="no folder can be made here"):
+        write_report(run, tmp_path / "file")
 
 
 def test_the_report_folder_agrees_with_the_run(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def make(runs: list[Path], path: Path, name: str = "bae", **given: Any) -> dict[
 
 
 def signed_in(
-    browser: Browser | BrowserContext, url: str, code: str, **options: Any
+    browser: Browser | BrowserContext, url: str, code: str, *, expected: str = "/begin", **options: Any
 ) -> tuple[Page, list[str]]:
     """On the page before the first item; and everything that the page complained about or asked elsewhere."""
     page = browser.new_page(**options)
@@ -56,7 +56,7 @@ def signed_in(
     page.goto(url)
     page.fill("#code", spaced_code(code))
     page.press("#code", "Enter")
-    page.wait_for_url(f"{url}/begin")
+    page.wait_for_url(f"{url}{expected}")
     return page, trouble
 
 
@@ -311,6 +311,9 @@ def test_strangers_are_kept_out(browser: Browser, runs: list[Path], tmp_path: Pa
         assert ask(url, "POST", "/items/31", me | home, good)[0] == 404
         assert ask(url, "GET", "/static/..%2fguard.py", me)[0] == 404
         assert ask(url, "GET", "/", {"Host": "evil.example"})[0] == 421
+        assert ask(url, "GET", "/", {"Host": "["})[0] == 421
+        assert ask(url, "POST", "/items/1", me | {"Origin": "http://["}, good)[0] == 403
+        assert ask(url, "GET", "/items/" + "9" * 5000, me)[0] == 414
         assert ask(url, "POST", "/sign-in", home, "code=" + "x" * 300_000)[0] == 413
         with StudyFile.open(tmp_path / "s.db", reading=True) as study:
             assert list(study.answers()) == []
@@ -326,6 +329,52 @@ def test_strangers_are_kept_out(browser: Browser, runs: list[Path], tmp_path: Pa
         page.close()
         with StudyFile.open(tmp_path / "s.db", reading=True) as study:
             assert [(one.annotator, one.value) for one in study.answers()] == [(1, 1)]
+
+
+def test_an_answer_waits_for_its_annotator(browser: Browser, runs: list[Path], tmp_path: Path) -> None:
+    codes = make(runs, tmp_path / "s.db", primer=0)
+    with StudyFile.open(tmp_path / "s.db") as opened, serving(study_app(opened)) as url:
+        context = browser.new_context()
+        first, _ = signed_in(context, url, codes[1])
+        first.click("button.main")
+        ready(first, 1)
+        context.clear_cookies()
+        signed_in(context, url, codes[2])
+        # The first tab still shows the item of somebody who is not signed in any more.
+        first.keyboard.press("1")
+        first.wait_for_url(f"{url}/begin")
+        assert list(opened.answers()) == []
+        context.clear_cookies()
+        again, _ = signed_in(context, url, codes[1], expected="/items/1")
+        told(again, "Saved.")
+        assert [(one.annotator, one.value) for one in opened.answers()] == [(1, 0)]
+        context.close()
+
+
+def test_tabs_do_not_forget_for_each_other(browser: Browser, runs: list[Path], tmp_path: Path) -> None:
+    codes = make(runs, tmp_path / "s.db", primer=0)
+    with StudyFile.open(tmp_path / "s.db") as opened, serving(study_app(opened)) as url:
+        context = browser.new_context()
+        one, _ = signed_in(context, url, codes[1])
+        one.click("button.main")
+        ready(one, 1)
+        other = context.new_page()
+        other.goto(f"{url}/items/2")
+        ready(other, 2)
+        # The server is away, both tabs are answered and closed; what they kept is sent later.
+        context.route("**/items/*", lambda route: route.abort())
+        for page in (one, other):
+            page.keyboard.press("2")
+            told(page, "No connection")
+        one.close()
+        other.close()
+        context.unroute_all()
+        back = context.new_page()
+        back.goto(f"{url}/items/3")
+        told(back, "Saved.")
+        items = [place.item for place in opened.orders[1]][:2]
+        assert {(given.item, given.value) for given in opened.answers()} == {(item, 1) for item in items}
+        context.close()
 
 
 def test_beyond_loopback_a_token_is_needed(runs: list[Path], tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from reviews import sentences
 from test_html_report import made, stored
 from tiny_models import tiny
+from unfooled.errors import UserError
 from unfooled.evaluation.tracking import log_to_mlflow, log_to_tensorboard, watch_robustness
 
 
@@ -29,6 +30,7 @@ def test_tensorboard_reads_the_numbers(run: Path, tmp_path: Path) -> None:
     events.Reload()
     (found,) = events.Scalars("unfooled/success_rate")
     assert (found.step, found.value) == (7, 0.75)
+    assert "unfooled/macro_f1_under_attack" in events.Tags()["scalars"]
     assert "unfooled/success_rate_low" in events.Tags()["scalars"]
 
 
@@ -43,6 +45,17 @@ def test_mlflow_keeps_numbers_and_settings(
     logged = mlflow.get_run(log_to_mlflow(run, uri=uri))
     assert logged.data.metrics["accuracy_under_attack"] == 0.25
     assert logged.data.params["attack"] == "made@1"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_places_that_take_no_logs_are_named(run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("mlflow", reason="mlflow is not installed")
+    with pytest.raises(UserError, match="MLflow cannot be reached at nonsense://x"):
+        log_to_mlflow(run, uri="nonsense://x")
+    pytest.importorskip("tensorboard")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UserError, match="TensorBoard cannot write here"):
+        log_to_tensorboard(run, tmp_path / "file" / "logs")
 
 
 def test_a_trainer_logs_robustness_after_each_epoch(tmp_path: Path) -> None:

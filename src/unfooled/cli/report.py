@@ -21,7 +21,7 @@ from unfooled.evaluation.store import RunFile
 from unfooled.evaluation.tracking import log_to_mlflow, log_to_tensorboard
 from unfooled.report.folder import write_report
 from unfooled.report.html import write_html
-from unfooled.report.words import visible
+from unfooled.report.words import in_markdown, visible
 
 
 def run_report(
@@ -83,13 +83,13 @@ def run_gate(
     with closing(RunFile.read(run)) as file:
         summary = summarise(file)
         environment = file.header["environment"]
-    name = visible(f"{environment['attack']} on {environment['victim']}, data {environment['data']}")
+    name = f"{environment['attack']} on {environment['victim']}, data {environment['data']}"
     judged = gate.apply_rules(summary, rules)
     verdict = gate.overall(judged)
     if junit:
-        _write(junit, gate.junit(judged, name=name))
+        _write(junit, gate.junit(judged, name=visible(name)))
     if markdown:
-        _write(markdown, gate.markdown(judged, name=name))
+        _write(markdown, gate.markdown(judged, name=in_markdown(name)))
     if as_json:
         found = [{"rule": str(one.rule), "judgement": one.judgement, **one.rate.to_dict()} for one in judged]
         typer.echo(json.dumps({"gate": verdict, "rules": found}, indent=2, ensure_ascii=False))

@@ -19,6 +19,9 @@ MEASURE_EPILOG = """\b
 Examples:
   unfooled measure runs/x
   unfooled measure runs/x --with similarity:use --with perplexity:trigram --with grammar --with same-pos
+\b
+Measures: similarity[:minilm, use, potion] · perplexity[:trigram, smollm2] · grammar[:harper, link-grammar] ·
+edit-distance · same-pos · changed-pos. link-grammar needs the program link-parser (Debian: link-grammar).
 """
 
 GATE_EPILOG = """\b

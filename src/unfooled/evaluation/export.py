@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from unfooled.core.result import Result
 from unfooled.errors import MissingExtraError, RunFileError
+from unfooled.evaluation.rows import encodable
 from unfooled.evaluation.store import RunFile
 
 _BATCH = 1000
@@ -68,7 +69,7 @@ def records(run: RunFile) -> Iterator[Record]:
     for result in run.results():
         record = _record(result, names, cleaned)
         record.update({name: values.get(result.key) for name, values in measured.items()})
-        yield record
+        yield {name: encodable(one) if isinstance(one, str) else one for name, one in record.items()}
 
 
 def _record(result: Result, names: Sequence[str], cleaned: bool) -> Record:
@@ -177,7 +178,8 @@ def _write_csv(path: Path, columns: dict[str, str], rows: Iterator[Record]) -> N
 
 
 def _write_jsonl(path: Path, columns: dict[str, str], rows: Iterator[Record]) -> None:
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    # Half a surrogate pair inside an edit becomes the escape that JSON has for it.
+    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
         for row in rows:
             row |= {name: json.loads(row[name]) for name in ("edits", "facts")}
             file.write(json.dumps({name: row.get(name) for name in columns}, ensure_ascii=False) + "\n")

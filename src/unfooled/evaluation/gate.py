@@ -50,6 +50,8 @@ class Judged:
         if not self.rate.n:
             return f"{self.rule}: nothing was measured"
         rate = self.rate
+        if self.rule.measure == "errors":
+            return f"{self.rule}: {rate.value:.1%} (counted, n = {rate.n})"
         return f"{self.rule}: {rate.value:.1%} ({rate.low:.1%} – {rate.high:.1%}, n = {rate.n})"
 
 
@@ -105,12 +107,14 @@ def junit(judged: Sequence[Judged], *, name: str) -> str:
             ElementTree.SubElement(case, "failure", message=str(one))
         elif one.judgement == "undecided":
             ElementTree.SubElement(case, "error", message=f"undecided: {one}")
+        else:
+            ElementTree.SubElement(case, "system-out").text = str(one)
     ElementTree.indent(suite)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
 def markdown(judged: Sequence[Judged], *, name: str) -> str:
-    """A few lines for a pull request."""
+    """A few lines for a pull request; `name` is Markdown already."""
     marks = {"pass": "✅ pass", "fail": "❌ fail", "undecided": "❔ undecided"}
     lines = [
         f"### Robustness gate: {marks[overall(judged)]}",
@@ -132,7 +136,8 @@ def _xml(text: str) -> str:
     """Characters that XML cannot hold, written out."""
     return "".join(
         char
-        if char in "\t\n\r" or (ord(char) >= 0x20 and not 0xD800 <= ord(char) <= 0xDFFF)
+        if char in "\t\n\r"
+        or (ord(char) >= 0x20 and not 0xD800 <= ord(char) <= 0xDFFF and char not in "\ufffe\uffff")
         else f"\\x{ord(char):02x}"
         for char in text
     )

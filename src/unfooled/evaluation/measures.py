@@ -6,7 +6,7 @@ before is not measured twice.
 
     similarity:ENCODER   cosine of the edited field before and after, whole texts
     perplexity:MODEL     perplexity after divided by perplexity before
-    grammar:CHECKER      mistakes after minus mistakes before
+    grammar:CHECKER      mistakes after minus mistakes before; harper, or link-grammar where it is installed
     edit-distance        character edits, as a share of the original's length
     same-pos:TAGGER      share of the replaced words that keep their part of speech
     changed-pos:TAGGER   how many words were replaced or deleted; and how many of each part of speech, kept
@@ -31,7 +31,7 @@ from unfooled.core.result import Result
 from unfooled.errors import ResourceError
 from unfooled.evaluation.lock import Lock
 from unfooled.evaluation.metrics import decided
-from unfooled.evaluation.store import RunFile
+from unfooled.evaluation.store import RunFile, _explained
 from unfooled.registry import registry, unknown_name
 from unfooled.resources import store
 from unfooled.text import Text
@@ -90,7 +90,7 @@ def measure_run(
         total = len(wanted) * sum(1 for _ in _fallen(file))
     lock = Lock.take(path)
     try:
-        with closing(sqlite3.connect(path, timeout=5.0)) as database:
+        with _explained(path, reading=False), closing(sqlite3.connect(path, timeout=5.0)) as database:
             database.execute(
                 "CREATE TABLE IF NOT EXISTS measures "
                 "(name TEXT NOT NULL, key INTEGER NOT NULL, value REAL, PRIMARY KEY (name, key))"

@@ -84,8 +84,8 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Substitution:
-    before: str
-    after: str
+    before: str  # empty for an inserted word
+    after: str  # empty for a deleted one
     count: int
 
 
@@ -222,7 +222,7 @@ def _accuracy(truth: Sequence[int], said: Sequence[int]) -> Rate:
 
 
 def _count_pairs(pairs: Counter[tuple[str, str]], result: Result) -> None:
-    pairs.update((e.before.lower(), e.after.lower()) for e in result.edits if e.kind == "replace")
+    pairs.update((e.before.lower(), e.after.lower()) for e in result.edits)
     if len(pairs) > _MOST_PAIRS:
         kept = pairs.most_common(_MOST_PAIRS // 2)
         pairs.clear()

@@ -31,7 +31,8 @@ def _encodes(text: str) -> bool:
     return True
 
 
-def _plain(text: str) -> str:
+def encodable(text: str) -> str:
+    """The text with halves of surrogate pairs written out."""
     return text if _encodes(text) else text.encode(errors="backslashreplace").decode()
 
 
@@ -42,7 +43,7 @@ def to_row(result: Result) -> tuple[Any, ...]:
         int(result.label),
         dump(_fields(result)),
         int(result.field),
-        _plain(result.perturbed),
+        encodable(result.perturbed),
         dump(result.output or [float(p) for p in result.probs]),
         dump(result.perturbed_output or [float(p) for p in result.perturbed_probs]),
         dump([list(edit) for edit in result.edits]),
@@ -50,7 +51,7 @@ def to_row(result: Result) -> tuple[Any, ...]:
         int(result.queries),
         int(result.asked),
         None if result.similarity is None else float(result.similarity),
-        _plain(result.note),
+        encodable(result.note),
         dump(dict(result.facts)),
     )
 

@@ -79,16 +79,16 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """Two-sided p-value that two classifiers are right equally often (McNemar 1947).
 
     The arguments count the examples that only the first, or only the second, gets right; examples on which
-    both agree say nothing. Exact up to a thousand of them, then normal with continuity correction.
+    both agree say nothing. Exact: the chance of so uneven a split, or a worse one, of fair coins.
     """
     if min(only_first, only_second) < 0:
         raise ValueError(f"{only_first} and {only_second} are no counts")
     n, fewer = only_first + only_second, min(only_first, only_second)
-    if n <= 1000:
-        tail = sum(math.comb(n, k) for k in range(fewer + 1))
-        return min(1.0, float(2 * tail / 2**n))
-    z = max(0.0, abs(only_first - only_second) - 1) / math.sqrt(n)
-    return 2 * (1 - NormalDist().cdf(z))
+    tail = ways = 1
+    for k in range(fewer):
+        ways = ways * (n - k) // (k + 1)
+        tail += ways
+    return min(1.0, float(2 * tail / 2**n))
 
 
 def paired_difference(

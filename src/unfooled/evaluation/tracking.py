@@ -10,7 +10,7 @@ from typing import Any
 
 from unfooled.core.recipe import Recipe
 from unfooled.data.dataset import Dataset
-from unfooled.errors import MissingExtraError
+from unfooled.errors import MissingExtraError, UserError
 from unfooled.evaluation.metrics import Mean, Rate, Summary, summarise
 from unfooled.evaluation.run import attack
 from unfooled.evaluation.session import Settings
@@ -23,6 +23,8 @@ def numbers(summary: Summary) -> dict[str, float]:
     measures: dict[str, Rate | Mean] = {
         "accuracy_before": summary.accuracy_before,
         "accuracy_under_attack": summary.accuracy_under_attack,
+        "macro_f1_before": summary.f1_before,
+        "macro_f1_under_attack": summary.f1_under_attack,
         "success_rate": summary.success_rate,
         "words_changed": summary.words_changed,
         "perturbed_share": summary.perturbed_share,
@@ -43,9 +45,15 @@ def log_to_mlflow(run: Path, *, uri: str | None = None, experiment: str = "unfoo
         raise MissingExtraError("logging to MLflow", "mlflow") from None
     with closing(RunFile.read(run)) as file:
         summary, header = summarise(file), file.header
-    if uri is not None:
-        mlflow.set_tracking_uri(uri)
-    mlflow.set_experiment(experiment)
+    try:
+        if uri is not None:
+            mlflow.set_tracking_uri(uri)
+        mlflow.set_experiment(experiment)
+    except (mlflow.exceptions.MlflowException, OSError) as error:
+        raise UserError(
+            f"MLflow cannot be reached at {uri or mlflow.get_tracking_uri()} ({_first_line(error)})",
+            "check the address, such as sqlite:///mlflow.db or http://127.0.0.1:5000",
+        ) from error
     environment = header["environment"]
     with mlflow.start_run(run_name=f"{environment['attack']} on {environment['victim']}") as logged:
         mlflow.log_params({name: str(environment[name])[:500] for name in ("attack", "victim", "data")})
@@ -63,13 +71,22 @@ def log_to_tensorboard(run: Path, folder: Path, *, step: int = 0) -> Path:
         raise MissingExtraError("logging to TensorBoard", "train") from None
     with closing(RunFile.read(run)) as file:
         summary = summarise(file)
-    writer = SummaryWriter(str(folder))
+    try:
+        writer = SummaryWriter(str(folder))
+    except OSError as error:
+        raise UserError(
+            f"{folder}: TensorBoard cannot write here ({error.strerror or error})", "choose another folder"
+        ) from error
     try:
         for name, value in numbers(summary).items():
             writer.add_scalar(f"unfooled/{name}", value, step)
     finally:
         writer.close()
     return folder
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 def watch_robustness(

@@ -28,8 +28,8 @@ def attention_charts(kept: Sequence[Mapping[str, Any]], run: str = "") -> list[C
             Chart(
                 title=title,
                 svg=side_by_side(maps, title=title),
-                caption="Each row is a token that was written, each column one that was read; a darker field "
-                "is more attention (mean over layers and heads).",
+                caption="Each row is a token that was written, each column one that was read; a stronger "
+                "field is more attention (mean over layers and heads).",
                 columns=("when", "written", "looks most at", "weight"),
                 lines=tuple(lines),
             )

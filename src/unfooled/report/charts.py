@@ -26,6 +26,7 @@ class Line:
     ys: Sequence[float]
     lows: Sequence[float]
     highs: Sequence[float]
+    colour: int = 0
 
 
 def line_chart(
@@ -37,8 +38,8 @@ def line_chart(
         return ""
     scale = _Scale(places[0], places[-1], _LEFT, _WIDTH - _RIGHT, log_x)
     parts = [_frame(scale, _ticks(places, log_x), x_name, x_form)]
-    for number, line in enumerate(lines):
-        colour = f"s{number % SERIES}"
+    for line in lines:
+        colour = f"s{line.colour % SERIES}"
         top = [f"{scale(x):.1f},{_y(high):.1f}" for x, high in zip(line.xs, line.highs, strict=True)]
         bottom = [f"{scale(x):.1f},{_y(low):.1f}" for x, low in zip(line.xs, line.lows, strict=True)]
         parts.append(f'<polygon class="band {colour}" points="{" ".join([*top, *reversed(bottom)])}"/>')
@@ -62,7 +63,7 @@ def bar_chart(names: Sequence[str], counts: Sequence[int], *, title: str, x_name
     """Upright bars, one per name."""
     if not counts or not max(counts):
         return ""
-    top = max(counts)
+    top = max(counts) + max(counts) % 2  # even, so that the rule in the middle is a whole number
     room = (_WIDTH - _LEFT - _RIGHT) / len(counts)
     parts = [_rules([(share, f"{round(share * top):,}") for share in (0.0, 0.5, 1.0)])]
     every = math.ceil(len(names) / 16)

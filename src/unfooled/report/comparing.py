@@ -25,9 +25,12 @@ def comparisons(views: Sequence[View]) -> list[str]:
     told = []
     for other in views[1:]:
         first = views[0]
-        found = differences(first.ledger, other.ledger) if _same_data(first, other) else []
-        if not found:
+        if not _same_data(first, other):
             told.append(f"{other.name} was attacked on other data than {first.name}: no paired comparison.")
+            continue
+        found = differences(first.ledger, other.ledger)
+        if not found:
+            told.append(f"{first.name} and {other.name} have no finished example in common.")
             continue
         standing = found[0]
         p = standing.p or 0.0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from unfooled.evaluation.evaluate import Evaluation, ModelReport
 from unfooled.evaluation.metrics import Mean, Rate
-from unfooled.report.folder import _cell
+from unfooled.report.words import in_markdown
 
 HEADINGS = (
     "model",
@@ -76,28 +76,28 @@ def write_files(evaluation: Evaluation) -> list[Path]:
 
 def markdown(evaluation: Evaluation) -> str:
     lines = [
-        f"# {evaluation.attack} on {_cell(evaluation.data)}, {evaluation.n} examples",
+        f"# {evaluation.attack} on {in_markdown(evaluation.data)}, {evaluation.n} examples",
         "",
         "| " + " | ".join(HEADINGS) + " |",
         "|" + "---|" * len(HEADINGS),
-        *("| " + " | ".join(map(_cell, row)) + " |" for row in table_rows(evaluation)),
+        *("| " + " | ".join(map(in_markdown, row)) + " |" for row in table_rows(evaluation)),
         "",
         *legend(evaluation),
     ]
     for name, (first, *rest) in verdict_lines(evaluation):
         lines += [
             "",
-            f"## {_cell(name)}",
+            f"## {in_markdown(name)}",
             "",
-            f"**{_cell(first)}**",
+            f"**{in_markdown(first)}**",
             "",
-            *(f"- {_cell(one)}" for one in rest),
+            *(f"- {in_markdown(one)}" for one in rest),
         ]
     lines += ["", "## Checks", ""]
     for one in evaluation.models:
-        lines += [f"### {_cell(one.name)}", "", "| check | result | note |", "|---|---|---|"]
-        lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in check_rows(one)] + [""]
-    lines += [_cell(note) for note in evaluation.notes if not evaluation.verdicts]
+        lines += [f"### {in_markdown(one.name)}", "", "| check | result | note |", "|---|---|---|"]
+        lines += ["| " + " | ".join(map(in_markdown, row)) + " |" for row in check_rows(one)] + [""]
+    lines += [in_markdown(note) for note in evaluation.notes if not evaluation.verdicts]
     return "\n".join(lines).rstrip() + "\n"
 
 

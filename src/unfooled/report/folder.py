@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import astuple
 from itertools import islice
 from pathlib import Path
 
 from unfooled.core.result import Result
+from unfooled.errors import RunFileError
 from unfooled.evaluation.export import export
 from unfooled.evaluation.metrics import Summary, decided, summarise
 from unfooled.evaluation.store import RunFile
 from unfooled.report.html import write_html
 from unfooled.report.tables import counts_line, signatures, summary_rows
-from unfooled.report.words import Piece, output_pieces, pieces, visible
+from unfooled.report.words import Piece, in_markdown, output_pieces, pieces
 
 
 def write_report(run: Path, out: Path, *, examples: int = 25) -> Path:
     """Write `report.html`, `summary.md`, `summary.json` and `results.csv` into `out`."""
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunFileError(
+            f"{out}: no folder can be made here ({error.strerror or error})", "choose another path"
+        ) from error
     with closing(RunFile.read(run)) as file:
         summary = summarise(file)
         header = file.header
@@ -37,10 +44,11 @@ def write_report(run: Path, out: Path, *, examples: int = 25) -> Path:
 def _markdown(
     summary: Summary, environment: dict[str, object], shown: list[Result], labels: tuple[str, ...]
 ) -> str:
+    title = f"{environment['attack']} on {environment['victim']}"
     lines = [
-        f"# {environment['attack']} on {environment['victim']}",
+        f"# {in_markdown(title)}",
         "",
-        f"Data: {environment['data']}. Rates carry 95 % intervals; errors are in no rate.",
+        f"Data: {in_markdown(str(environment['data']))}. Rates carry 95 % intervals; errors are in no rate.",
         "",
         "| | value | 95 % interval | n |",
         "|---|---|---|---|",
@@ -50,14 +58,17 @@ def _markdown(
     lines += [f"\n`{line}`" for line in signatures(summary)]
     if summary.substitutions:
         lines += ["", "## Words that fooled it most often", "", "| was | became | times |", "|---|---|---|"]
-        lines += [f"| {_cell(s.before)} | {_cell(s.after)} | {s.count} |" for s in summary.substitutions]
+        lines += [
+            f"| {in_markdown(was) or '(inserted)'} | {in_markdown(became) or '(deleted)'} | {count} |"
+            for was, became, count in map(astuple, summary.substitutions)
+        ]
     if shown:
         lines += ["", f"## {len(shown)} examples", ""]
         lines += [f"- {_verdict(result, labels)}{_diff(pieces(result))}{_output(result)}" for result in shown]
     if summary.error_notes:
         lines += ["", "## Errors", ""]
         lines += [
-            f"- {note.count} × {_cell(note.message)} (first: example {note.key})"
+            f"- {note.count} × {in_markdown(note.message)} (first: example {note.key})"
             for note in summary.error_notes
         ]
     return "\n".join(lines) + "\n"
@@ -66,7 +77,7 @@ def _markdown(
 def _verdict(result: Result, labels: tuple[str, ...]) -> str:
     if not labels:
         return ""
-    return f"{_cell(labels[result.label])} → {_cell(labels[decided(result.perturbed_probs)])}: "
+    return f"{in_markdown(labels[result.label])} → {in_markdown(labels[decided(result.perturbed_probs)])}: "
 
 
 def _output(result: Result) -> str:
@@ -75,12 +86,4 @@ def _output(result: Result) -> str:
 
 def _diff(found: Iterable[Piece]) -> str:
     form = {"same": "{}", "gone": "~~{}~~ ", "new": "**{}**"}
-    return "".join(form[piece.kind].format(_cell(piece.text)) for piece in found)
-
-
-def _cell(text: str) -> str:
-    """Text that cannot leave its place in a Markdown table or start markup of its own."""
-    shown = visible(text).replace("\n", " ").replace("\\", "\\\\")
-    for mark in "|*_~`<>[]":
-        shown = shown.replace(mark, f"\\{mark}" if mark not in "<>" else ("&lt;" if mark == "<" else "&gt;"))
-    return shown
+    return "".join(form[piece.kind].format(in_markdown(piece.text)) for piece in found)

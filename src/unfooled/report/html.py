@@ -41,6 +41,7 @@ from unfooled.report.words import output_pieces, pieces, visible
 class RunView:
     """What the page says about one run."""
 
+    number: int
     name: str
     path: Path
     attack: str
@@ -121,7 +122,11 @@ def write_html(runs: Sequence[Path], out: Path, *, study: Path | None = None) ->
 
     if not runs:
         raise RunFileError("there is no run to report on", "name at least one run")
-    views = [_view(path, name) for path, name in zip(runs, _names(runs), strict=True)]
+    if len({path.resolve() for path in runs}) < len(runs):
+        raise RunFileError("the same run is named twice", "name each run once")
+    views = [
+        _view(number, path, name) for number, (path, name) in enumerate(zip(runs, _names(runs), strict=True))
+    ]
     if len({view.labels for view in views}) > 1:
         raise RunFileError(
             "these runs have different classes: "
@@ -166,7 +171,7 @@ def _shown(value: Any) -> Any:
     return visible(value) if type(value) is str else value
 
 
-def _view(path: Path, name: str) -> RunView:
+def _view(number: int, path: Path, name: str) -> RunView:
     with closing(RunFile.read(path)) as file:
         header = file.header
         labels = file.labels
@@ -176,6 +181,7 @@ def _view(path: Path, name: str) -> RunView:
     environment = header["environment"]
     attention = header.pop(PREFIX + ATTENTION, None)  # shown as pictures, not as settings
     return RunView(
+        number=number,
         name=visible(name),
         path=path,
         attack=visible(str(environment["attack"])),
@@ -214,7 +220,8 @@ def _column(ledger: Ledger, values: dict[int, float]) -> Column:
 
 def _names(runs: Sequence[Path]) -> list[str]:
     """Folder names; the whole path where two are equal."""
-    short = [path.parent.name if path.suffix == ".sqlite" else path.name for path in runs]
+    whole = [path.resolve() for path in runs]
+    short = [path.parent.name if path.suffix == ".sqlite" else path.name for path in whole]
     return [name if short.count(name) == 1 else str(path) for name, path in zip(short, runs, strict=True)]
 
 
@@ -242,9 +249,11 @@ def _rows(views: Sequence[RunView]) -> list[dict[str, Any]]:
 
 
 def _all_hints(views: Sequence[RunView]) -> list[Hint]:
-    """Of several runs each kind of hint once: what stands in brackets is about one of them."""
-    found = {hint.words.partition("(")[0]: hint for view in reversed(views) for hint in reversed(hints(view))}
-    return list(reversed(found.values()))[:6]
+    """Of several runs each kind of hint once, as the first run has it."""
+    found: dict[str, Hint] = {}
+    for hint in (hint for view in views for hint in hints(view)):
+        found.setdefault(hint.kind, hint)
+    return list(found.values())
 
 
 def _packed(views: Sequence[RunView]) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -51,6 +53,10 @@ class View(Protocol):
     def victim_fingerprint(self) -> str: ...
     @property
     def transfers(self) -> Sequence[Transfer]: ...
+    @property
+    def path(self) -> Path: ...
+    @property
+    def number(self) -> int: ...  # its place on the page, and its colour
 
 
 class Verdict(NamedTuple):
@@ -61,6 +67,7 @@ class Verdict(NamedTuple):
 
 
 class Hint(NamedTuple):
+    kind: str  # a page about several runs shows one of each kind
     words: str
     command: str = ""
 
@@ -72,7 +79,7 @@ class Chart:
     caption: str
     columns: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
-    legend: tuple[str, ...] = ()
+    legend: tuple[tuple[str, int], ...] = ()  # names of runs and the numbers of their colours
 
 
 def judge(summary: Summary) -> Verdict:
@@ -85,12 +92,7 @@ def judge(summary: Summary) -> Verdict:
             "rate."
         )
     if not summary.attacked:
-        return Verdict(
-            "none",
-            "Nothing was attacked.",
-            "Every example was passed over." if summary.writes else "No example was right before the attack.",
-            tuple(warnings),
-        )
+        return Verdict("none", "Nothing was attacked.", _why_nothing(summary), tuple(warnings))
     rate = summary.success_rate
     said = f"{rate.value:.0%} ({rate.low:.0%} to {rate.high:.0%}) of the {rate.n:,} examples"
     if summary.writes:
@@ -113,9 +115,20 @@ def judge(summary: Summary) -> Verdict:
         return Verdict("good", "Holds up under this attack.", told, tuple(warnings))
     if rate.low > 0.2 and rate.high <= 0.5:
         return Verdict("middling", "Breaks in part under this attack.", told, tuple(warnings))
-    if rate.high - rate.low <= 0.2:
-        return Verdict("middling", "Breaks about as often as not.", told, tuple(warnings))
-    return Verdict("middling", "Too few examples to say how fragile it is.", told, tuple(warnings))
+    if rate.high - rate.low > 0.2:
+        return Verdict("middling", "Too few examples to say how fragile it is.", told, tuple(warnings))
+    headline = (
+        "Breaks about as often as not." if rate.high > 0.5 else "Breaks now and then under this attack."
+    )
+    return Verdict("middling", headline, told, tuple(warnings))
+
+
+def _why_nothing(summary: Summary) -> str:
+    if not summary.total:
+        return "The run holds no example."
+    if summary.errors == summary.total:
+        return "Every example ended in an error."
+    return "Every example was passed over." if summary.writes else "No example was right before the attack."
 
 
 def _fall(one: Compared) -> str:
@@ -145,6 +158,7 @@ def hints(view: View) -> list[Hint]:
     if n and half_width(n) > 0.05:
         found.append(
             Hint(
+                "sample size",
                 f"{n:,} attacked examples leave about ±{100 * half_width(n):.0f} points; "
                 f"{needed_for(0.04):,} would leave ±4. The same command with a larger --limit goes on.",
             )
@@ -152,31 +166,42 @@ def hints(view: View) -> list[Hint]:
     if n and summary.writes:
         found.append(
             Hint(
+                "compare",
                 "Compare with another model in one page.",
                 "unfooled report runs/one runs/other --out both.html",
             )
         )
     elif n and summary.success_rate.low > 0.2:
-        top = summary.substitutions[:3]
-        if top:
-            pairs = ", ".join(f"{one.before} → {one.after}" for one in top)
-            found.append(Hint(f"Look at the words that do the damage ({pairs}) in the examples below."))
         found.append(
             Hint(
-                "Harden the model and measure again, with a retuned copy as the control.",
-                "unfooled harden --help",
+                "harden",
+                "Harden the model and measure again, with a copy retuned the same way as the control.",
+                "unfooled harden --method fact --model MODEL --data TRAINING_DATA --out models/hardened",
+            )
+        )
+    if summary.counts["success"] and not view.measures:
+        found.append(
+            Hint(
+                "measure",
+                "Ask whether the found texts still read well; this page then draws how many of them count.",
+                f"unfooled measure {shlex.quote(str(view.path))} "
+                "--with similarity:use --with perplexity:trigram --with grammar",
             )
         )
     if summary.similarity.n and summary.counts["success"]:
         found.append(
             Hint(
-                "Read the curve over similarity: a success that no reader would accept is no reason to worry."
+                "similarity",
+                "Read the curve over similarity: a success that no reader accepts is no reason to worry.",
             )
         )
     if n and summary.success_rate.high < 0.2:
-        found.append(Hint("Try a stronger attack before trusting this model.", "unfooled attacks"))
+        found.append(
+            Hint("stronger", "Try a stronger attack before trusting this model.", "unfooled attacks")
+        )
     if summary.errors:
-        found.append(Hint("Mend what caused the errors, and repeat the command: finished examples are kept."))
+        words = "Mend what caused the errors, and repeat the command: finished examples are kept."
+        found.append(Hint("errors", words))
     return found
 
 
@@ -193,7 +218,7 @@ def charts(views: Sequence[View]) -> list[Chart]:
 
 
 def _over_share(views: Sequence[View]) -> Chart | None:
-    curves = {view.name: accuracy_at_most(view.ledger, view.ledger.share, SHARES) for view in views}
+    curves = [(view, accuracy_at_most(view.ledger, view.ledger.share, SHARES)) for view in views]
     return _curve(
         curves,
         title="Accuracy against the share of words changed",
@@ -205,7 +230,7 @@ def _over_share(views: Sequence[View]) -> Chart | None:
 
 def _over_queries(views: Sequence[View]) -> Chart | None:
     limits = sorted({limit for view in views for limit in query_limits(view.ledger)})
-    curves = {view.name: accuracy_at_most(view.ledger, view.ledger.queries, limits) for view in views}
+    curves = [(view, accuracy_at_most(view.ledger, view.ledger.queries, limits)) for view in views]
     return _curve(
         curves,
         title="Accuracy against the query budget",
@@ -218,7 +243,7 @@ def _over_queries(views: Sequence[View]) -> Chart | None:
 
 def _over_similarity(views: Sequence[View]) -> Chart | None:
     measured = [view for view in views if np.isfinite(view.ledger.similarity[view.ledger.fallen]).any()]
-    curves = {view.name: accuracy_at_least(view.ledger, view.ledger.similarity, FLOORS) for view in measured}
+    curves = [(view, accuracy_at_least(view.ledger, view.ledger.similarity, FLOORS)) for view in measured]
     return _curve(
         curves,
         title="Accuracy when only similar texts count",
@@ -240,7 +265,7 @@ def _over_measure(views: Sequence[View], name: str) -> Chart | None:
     high = measure.better == "high"
     limits = sorted({round(float(value), 2) for value in np.quantile(values, np.linspace(0, 1, 11))})
     count = accuracy_at_least if high else accuracy_at_most
-    curves = {view.name: count(view.ledger, view.measures[name], limits) for view in measured}
+    curves = [(view, count(view.ledger, view.measures[name], limits)) for view in measured]
     return _curve(
         curves,
         title=f"Accuracy when only good texts count: {name}",
@@ -251,28 +276,35 @@ def _over_measure(views: Sequence[View], name: str) -> Chart | None:
 
 
 def _curve(
-    curves: dict[str, list[Point]], *, title: str, x_name: str, form: str, caption: str, log_x: bool = False
+    curves: Sequence[tuple[View, list[Point]]],
+    *,
+    title: str,
+    x_name: str,
+    form: str,
+    caption: str,
+    log_x: bool = False,
 ) -> Chart | None:
-    if not curves or not any(curves.values()):
+    if not any(points for _, points in curves):
         return None
     lines = [
         Line(
-            name,
+            view.name,
             [point.at for point in points],
             [point.accuracy.value for point in points],
             [point.accuracy.low for point in points],
             [point.accuracy.high for point in points],
+            view.number,
         )
-        for name, points in curves.items()
+        for view, points in curves
     ]
     numbers = tuple(
         (
-            name,
+            view.name,
             form.format(point.at),
             f"{point.accuracy.value:.1%}",
             f"{point.accuracy.low:.1%} – {point.accuracy.high:.1%}",
         )
-        for name, points in curves.items()
+        for view, points in curves
         for point in points
     )
     return Chart(
@@ -281,7 +313,7 @@ def _curve(
         caption=caption,
         columns=("run", x_name, "accuracy", "95 % interval"),
         lines=numbers,
-        legend=tuple(curves) if len(curves) > 1 else (),
+        legend=tuple((view.name, view.number) for view, _ in curves) if len(curves) > 1 else (),
     )
 
 
@@ -336,7 +368,7 @@ def _confusions(view: View, runs: int) -> list[Chart]:
             Chart(
                 title=title,
                 svg=matrix(view.labels, listed, title=title),
-                caption="Rows are true classes; a darker field is a larger share of its row.",
+                caption="Rows are true classes; a stronger field is a larger share of its row.",
                 columns=("true class", *view.labels),
                 lines=tuple(
                     (name, *(f"{count:,}" for count in row))

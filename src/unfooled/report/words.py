@@ -81,5 +81,13 @@ def visible(text: str) -> str:
     )
 
 
+def in_markdown(text: str) -> str:
+    """Text that cannot leave its place in a Markdown table or start markup of its own."""
+    shown = visible(text).replace("\n", " ").replace("\\", "\\\\")
+    for mark in "|*_~`<>[]":
+        shown = shown.replace(mark, f"\\{mark}" if mark not in "<>" else ("&lt;" if mark == "<" else "&gt;"))
+    return shown
+
+
 def _code(char: str) -> str:
     return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"

@@ -3,8 +3,9 @@
     item    the text, a string
     answer  the number of mistakes, an int
 
-Oracle names are `grammar:VARIANT`: `harper`, a checker with rules for English that comes as a package. What
-it finds includes spelling and spacing: compare two texts rather than read one number.
+Oracle names are `grammar:VARIANT`. `harper` is a checker with rules for English that comes as a package; what
+it finds includes spelling and spacing. `link-grammar` parses, where its program is installed; a sentence that
+cannot be parsed is one mistake. Compare two texts rather than read one number.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import Any
 
 from unfooled.errors import MissingExtraError
 from unfooled.registry import unknown_name
+from unfooled.resources.link_grammar import LinkGrammarChecker, link_grammar_version, open_link_grammar
 
 HARPER = "harper"
+LINK_GRAMMAR = "link-grammar"
 _PACKAGE = "harper-py"
 
 
@@ -33,14 +36,18 @@ class HarperChecker:
         return [len(self._linter.lint(text)) for text in items]
 
 
-def open_grammar(variant: str = "") -> HarperChecker:
+def open_grammar(variant: str = "") -> HarperChecker | LinkGrammarChecker:
+    if variant == LINK_GRAMMAR:
+        return open_link_grammar()
     if variant not in ("", HARPER):
-        raise unknown_name("grammar checker", variant, [HARPER])
+        raise unknown_name("grammar checker", variant, [HARPER, LINK_GRAMMAR])
     return HarperChecker(_linter())
 
 
 def fingerprint(variant: str) -> str:
     """The checker and its version, for the header of a run."""
+    if variant == LINK_GRAMMAR:
+        return f"{LINK_GRAMMAR} {link_grammar_version()}"
     try:
         return f"{variant or HARPER} {version(_PACKAGE)}"
     except PackageNotFoundError:

@@ -21,6 +21,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BYTES = 256 * 1024  # of a request
+MOST_PATH = 1000  # characters of an address
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -63,6 +64,9 @@ class Guard:
         if not self._token and not _is_loopback_host(host):
             await _answer(send, 421, "This page answers only under 127.0.0.1 or localhost.")
             return
+        if len(scope["path"]) > MOST_PATH:
+            await _answer(send, 414, "This address is too long.")
+            return
         if scope["method"] not in ("GET", "HEAD"):
             if not _from_here(headers, host):
                 await _answer(send, 403, "This request comes from another site, so it was refused.")
@@ -97,7 +101,10 @@ class Guard:
 
 
 def _is_loopback_host(host: str) -> bool:
-    return is_loopback(urlsplit(f"//{host}").hostname or "")
+    try:
+        return is_loopback(urlsplit(f"//{host}").hostname or "")
+    except ValueError:  # no host has such a name
+        return False
 
 
 def _from_here(headers: MutableMapping[str, str], host: str) -> bool:
@@ -107,7 +114,10 @@ def _from_here(headers: MutableMapping[str, str], host: str) -> bool:
         return False
     if site is not None and site != "same-origin":
         return False
-    return origin is None or urlsplit(origin).netloc == host
+    try:
+        return origin is None or urlsplit(origin).netloc == host
+    except ValueError:
+        return False
 
 
 def _with_headers(send: Send) -> Send:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MOST_FOUND = 40  # texts of the data set listed at once
 MOST_CHARACTERS = 20_000
 MOST_BUDGET = 100_000
+MOST_DIGITS = 12  # of any number that a visitor sends
 SAMPLE = "a charming , funny and moving film with a superb cast and a clever story ."
 
 
@@ -167,7 +168,7 @@ class _Pages:
         if visit is None:
             return message(404, "There is no such attack.")
         last = request.headers.get("last-event-id", "")
-        after = int(last) + 1 if last.isdecimal() else 0
+        after = int(last) + 1 if last.isdecimal() and len(last) <= MOST_DIGITS else 0
         return StreamingResponse(
             visit.listen(after), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
         )
@@ -221,6 +222,7 @@ class _Pages:
 def _number(given: str, what: str, least: int, most: int) -> int | None:
     if not given.strip():
         return None
-    if not given.strip().isdecimal() or not least <= int(given) <= most:
+    digits = given.strip()
+    if not digits.isdecimal() or len(digits) > MOST_DIGITS or not least <= int(digits) <= most:
         raise UserError(f"{what} is not a number from {least} to {most:,}.", "Leave it empty for none.")
-    return int(given)
+    return int(digits)

@@ -200,7 +200,7 @@
   function play(run) {
     if (run !== running) return;
     const many = Math.max(1, Math.ceil(run.queue.length / 40));
-    for (const event of run.queue.splice(0, STEP ? many : run.queue.length)) {
+    for (const event of run.queue.splice(0, STEP && !document.hidden ? many : run.queue.length)) {
       if (event.kind === "cancelled") { finish("Cancelled.", "cancelled"); return; }
       lanes[event.model].show(event);
     }
@@ -219,7 +219,7 @@
     let answer;
     try {
       const response = await fetch("/attacks", { method: "POST", body: new URLSearchParams(new FormData(form)) });
-      answer = await response.json();
+      answer = response.status === 413 ? { cause: "This text is too long." } : await response.json();
     } catch { answer = { cause: "The server does not answer.", remedy: "Start it again." }; }
     if (running !== run) { if (answer.id) stop(answer.id); return; }
     if (!answer.id) { finish([answer.cause, answer.remedy].filter(Boolean).join(" "), "refused"); $("state").classList.add("bad"); return; }

@@ -26,7 +26,12 @@
   let open = store.read(); // place → { name: value } not confirmed yet
   let sending = null;
 
-  const keep = (name, value) => { (open[place] ??= {})[name] = value; store.write(open); };
+  // The store is shared by all tabs: only what this tab did is changed in it.
+  const keep = (name, value) => { const all = store.read(); for (const one of [open, all]) (one[place] ??= {})[name] = value; store.write(all); };
+  const drop = (all, number, sent) => {
+    for (const name of Object.keys(sent)) if (all[number]?.[name] === sent[name]) delete all[number][name];
+    if (!Object.keys(all[number] ?? {}).length) delete all[number];
+  };
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
   const say = (text, kind = "") => { if (status.textContent !== text) status.textContent = text; status.className = `status ${kind}`; };
 
@@ -38,11 +43,13 @@
         const answer = await fetch(`/items/${number}`, {
           method: "POST", headers: { Accept: "application/json" }, body: new URLSearchParams({ proof, ...sent }), keepalive: true,
         });
-        if (answer.status === 401) { location.assign("/"); return; }
+        // Signed out, or somebody else signed in: the answer stays here until its annotator is back.
+        if (answer.status === 401 || answer.status === 403) { location.assign("/"); return new Promise(() => {}); }
         if (answer.status >= 500) throw new Error("busy");
-        for (const name of Object.keys(sent)) if (open[number]?.[name] === sent[name]) delete open[number][name];
-        if (!Object.keys(open[number] ?? {}).length) delete open[number];
-        store.write(open);
+        drop(open, number, sent);
+        const all = store.read();
+        drop(all, number, sent);
+        store.write(all);
         if (!answer.ok) { say("This answer was refused. Please reload the page.", "bad"); return; }
         const state = await answer.json();
         document.getElementById("finished").textContent = state.done;
