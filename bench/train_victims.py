@@ -139,7 +139,7 @@ def train_lstm(out: Path, *, quick: bool) -> float:
     rows = _sample(read_rows("imdb", "train"), 2000 if quick else 0)
     data = out.with_suffix(".train.jsonl")
     write_jsonl(data, [Row(row.text, row.label) for row in rows])
-    command = [sys.executable, "-m", "unfooled.cli", "train", "--model", "lstm", "--data", str(data)]
+    command = [sys.executable, "-m", "unfooled", "train", "--model", "lstm", "--data", str(data)]
     command += ["--out", str(out), "--hidden", "64", "--max-length", "250", "--restart", "--json"]
     command += ["--epochs", "2"] if quick else []
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

@@ -76,7 +76,7 @@ def main() -> int:
 
 
 def unfooled(*arguments: str) -> str:
-    done = subprocess.run([sys.executable, "-m", "unfooled.cli", *arguments], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "unfooled", *arguments], capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(done.stdout + done.stderr)
     return done.stdout
@@ -107,7 +107,7 @@ def free_port() -> int:
 
 
 def start(arguments: list[str], port: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "unfooled.cli", *arguments, "--port", str(port)]
+    command = [sys.executable, "-m", "unfooled", *arguments, "--port", str(port)]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
     for _ in range(1200):

@@ -76,7 +76,7 @@ def _classifier(args: argparse.Namespace) -> Path:
 
 
 def _train_translator(folder: Path, out: Path, minutes: float) -> None:
-    command = [sys.executable, "-m", "unfooled.cli", "train", "--model", "seq2seq-transformer"]
+    command = [sys.executable, "-m", "unfooled", "train", "--model", "seq2seq-transformer"]
     command += ["--data", str(folder), "--split", "train", "--text-column", "en,de", "--valid", "val"]
     subprocess.run([*command, "--minutes", str(minutes), "--out", str(out), "--restart"], check=True)
 

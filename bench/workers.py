@@ -48,7 +48,7 @@ def run_workers(victim: Path, data: Path, examples: int, quick: bool) -> dict[st
 # The two places that know the command line.
 def attack(victim: Path, data: Path, examples: int, workers: str, out: Path) -> float:
     """Wall seconds of one run, start-up of every process included."""
-    command: list[object] = [sys.executable, "-m", "unfooled.cli", "attack", "--model", f"hf:{victim}"]
+    command: list[object] = [sys.executable, "-m", "unfooled", "attack", "--model", f"hf:{victim}"]
     command += ["--data", data, "--attack", "textfooler@textattack", "--limit", examples]
     command += ["--workers", workers, "--out", out, "--json"]
     started = time.perf_counter()
@@ -61,7 +61,7 @@ def attack(victim: Path, data: Path, examples: int, workers: str, out: Path) -> 
 def results(out: Path) -> str:
     """Every result of a run, in the order of the data, as one string to compare."""
     target = out.with_suffix(".jsonl")
-    command: list[object] = [sys.executable, "-m", "unfooled.cli", "export", out, target, "--force"]
+    command: list[object] = [sys.executable, "-m", "unfooled", "export", out, target, "--force"]
     subprocess.run(
         [str(part) for part in command], check=True, stdout=subprocess.DEVNULL, env=env.clean_env()
     )

@@ -13,7 +13,7 @@ from reviews import sentences, write_csv
 
 
 def unfooled(*arguments: str, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "unfooled.cli", *arguments]
+    command = [sys.executable, "-m", "unfooled", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
     assert done.returncode == code, done.stdout + done.stderr
     return done

@@ -529,7 +529,7 @@ def test_mistakes_on_the_command_line(base: dict[str, str], tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_killed_hardening_goes_on(base: dict[str, str], tmp_path: Path) -> None:
     rows = write_csv(tmp_path / "rows.csv", sentences(400))
-    command = [sys.executable, "-m", "unfooled.cli", "harden", "--method", "retune", "--model", base["lstm"]]
+    command = [sys.executable, "-m", "unfooled", "harden", "--method", "retune", "--model", base["lstm"]]
     command += ["--data", str(rows), "--epochs", "60", "--set", "keep=last", "--json"]
     out = tmp_path / "cut"
     process = subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL)

@@ -11,6 +11,7 @@ import pytest
 
 from toys import Answering, attack_one, encoder, tags
 from unfooled import attack
+from unfooled.attacks.constraints import SamePartOfSpeech
 from unfooled.attacks.goals import Targeted, Untargeted
 from unfooled.attacks.jsma import RECIPES, Jsma
 from unfooled.core.recipe import Recipe, load_recipe, recipe_from_json, with_setting
@@ -150,7 +151,9 @@ def test_only_words_that_pass_the_checks_are_put_in() -> None:
     made = RECIPES["grammatical"]
     victim = VectorVictim()
     kinds = tags({"good": "ADJ", "great": "ADJ", "film": "NOUN", "awful": "NOUN", "grim": "ADJ"})
-    assert all(one.constraints[0].noun_for_verb is False for one in (made.search, RECIPES["fluent"].search))
+    for search in (made.search, RECIPES["fluent"].search):
+        assert isinstance(search, Jsma)
+        assert search.constraints[0] == SamePartOfSpeech(noun_for_verb=False)
     oracles = open_oracles(recipe(candidates=50), victim) | {
         "tag:perceptron-tagger": kinds,
         "encode:minilm": encoder(),

@@ -372,11 +372,11 @@ def test_breaking_a_sentence_in_the_browser(browser: Browser, tmp_path: Path) ->
         page.close()
     folder = tmp_path / "bin"
     folder.mkdir()
-    (folder / "unfooled").write_text(f'#!/bin/sh\nexec {sys.executable} -m unfooled.cli "$@"\n')
+    (folder / "unfooled").write_text(f'#!/bin/sh\nexec {sys.executable} -m unfooled "$@"\n')
     (folder / "unfooled").chmod(0o755)
     environment = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}
     subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environment, check=True, capture_output=True)
-    table = [sys.executable, "-m", "unfooled.cli", "export", "runs/typed", "out.jsonl"]
+    table = [sys.executable, "-m", "unfooled", "export", "runs/typed", "out.jsonl"]
     subprocess.run(table, cwd=tmp_path, check=True, capture_output=True)
     row = json.loads((tmp_path / "out.jsonl").read_text())
     assert result.perturbed in row.values()

@@ -28,7 +28,7 @@ def free_port() -> int:
 def start(*arguments: str | Path, port: int) -> subprocess.Popen[str]:
     """`unfooled …` with this port; returns when the port answers."""
     pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
-    command = [sys.executable, "-m", "unfooled.cli", *map(str, arguments), "--port", str(port)]
+    command = [sys.executable, "-m", "unfooled", *map(str, arguments), "--port", str(port)]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

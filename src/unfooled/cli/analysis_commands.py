@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from unfooled.cli.options import Encoding, RunFolder, Split, TrustPickle
+
 ANALYSE_EPILOG = """\b
 Examples:
   unfooled analyse runs/x --out analysis/x
@@ -31,7 +33,7 @@ What cannot be made is left out, and a line says why.
 
 
 def analyse(
-    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    run: RunFolder,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for pictures, tables, index.md.")],
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="The model that was attacked, as for `attack`.")
@@ -66,21 +68,19 @@ def analyse(
         bool, typer.Option("--every-head", help="Also draw the full attention map of every single head.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of the drawn rows and of the theorem's vectors.")] = 0,
-    split: Annotated[str, typer.Option(help="Split of a named set or datasets folder.")] = "train",
+    split: Split = "train",
     text_column: Annotated[
         str | None, typer.Option(help="Text column of the data; two for pairs: premise,hypothesis.")
     ] = None,
     label_column: Annotated[str | None, typer.Option(help="Label column of the data.")] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8-sig",
+    encoding: Encoding = "utf-8-sig",
     labels: Annotated[
         str | None, typer.Option(help="The model's class names, if `attack` was given any.")
     ] = None,
     victim_option: Annotated[
         list[str] | None, typer.Option(help="name=value for the model's adapter, as for `attack`.")
     ] = None,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Load a pickle. It may run any code.")
-    ] = False,
+    trust_pickle: TrustPickle = False,
     json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON and nothing else.")] = False,
 ) -> None:
     """Look behind a run: attention and embeddings before and after, confusion, words changed, PCA."""

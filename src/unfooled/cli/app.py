@@ -22,6 +22,19 @@ from unfooled.cli import (
     threshold_commands,
     word_commands,
 )
+from unfooled.cli.options import (
+    AsJson,
+    AttackName,
+    Clean,
+    Encoding,
+    LabelColumn,
+    MaxWords,
+    RunFolder,
+    Seed,
+    Split,
+    TextColumn,
+    TrustPickle,
+)
 from unfooled.errors import UserError
 
 
@@ -92,9 +105,7 @@ def attack(
     data: Annotated[
         str, typer.Option("--data", "-d", help="CSV, TSV, JSONL (.gz), Parquet, datasets folder, set name.")
     ],
-    attack: Annotated[
-        str, typer.Option("--attack", "-a", help="A name from `unfooled attacks`.")
-    ] = "textfooler",
+    attack: AttackName = "textfooler",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the run. [default: runs/…]")
     ] = None,
@@ -105,21 +116,19 @@ def attack(
     workers: Annotated[
         int, typer.Option("--workers", "-w", min=1, help="Processes; one per core is best.")
     ] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same results.")] = 0,
+    seed: Seed = 0,
     budget: Annotated[int | None, typer.Option(min=1, help="Most victim queries per example.")] = None,
     target: Annotated[
         str | None, typer.Option(help="Class to reach, or a translation's keyword. [default: any]")
     ] = None,
-    max_words: Annotated[int, typer.Option(min=1, help="Longer rows end as errors.")] = 5000,
-    text_column: Annotated[
-        str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")
-    ] = None,
-    label_column: Annotated[str | None, typer.Option(help="Label column.")] = None,
+    max_words: MaxWords = 5000,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
     edit: Annotated[
         str | None, typer.Option(help="Which text column of a pair may be edited. [default: the last]")
     ] = None,
-    split: Annotated[str, typer.Option(help="Split of a named set or datasets folder.")] = "test",
-    encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8-sig",
+    split: Split = "test",
+    encoding: Encoding = "utf-8-sig",
     labels: Annotated[
         str | None, typer.Option(help="Victim's class names in its order, comma-separated.")
     ] = None,
@@ -146,18 +155,14 @@ def attack(
     only: Annotated[
         str | None, typer.Option(help="Attack rows of this class only; `any`: every class.")
     ] = None,
-    clean: Annotated[
-        str | None, typer.Option(help="Clean texts first: `tweets`, or steps such as links,handles.")
-    ] = None,
+    clean: Clean = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Change a setting shown by `unfooled show`: path=value.")
     ] = None,
     victim_option: Annotated[
         list[str] | None, typer.Option(help="name=value for the victim's adapter.")
     ] = None,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Load a pickle. It may run any code.")
-    ] = False,
+    trust_pickle: TrustPickle = False,
     window: Annotated[
         int, typer.Option(min=1, help="Examples under attack at once; speed and memory only.")
     ] = 256,
@@ -225,7 +230,7 @@ app.add_typer(study_commands.app)
 
 
 @app.command()
-def attacks(json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+def attacks(json: AsJson = False) -> None:
     """List the attacks, what they need and where they come from."""
     from unfooled.cli.listing import list_attacks
 
@@ -235,7 +240,7 @@ def attacks(json: Annotated[bool, typer.Option("--json", help="As JSON.")] = Fal
 @app.command(epilog="\b\nExample:\n  unfooled show textfooler@paper\n")
 def show(
     name: Annotated[str, typer.Argument(help="An attack, such as textfooler or textfooler@paper.")],
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Show an attack: its paper, its algorithm, its settings and how it differs from the authors' code."""
     from unfooled.cli.listing import show_attack
@@ -264,7 +269,7 @@ def resources(
     again: Annotated[
         bool, typer.Option("--again", help="build: replace what is here, from the start.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: AsJson = False,
 ) -> None:
     """List, fetch or build word vectors, encoders, language models and data. Nothing else downloads them."""
     from unfooled.cli.resources import run_resources
@@ -281,7 +286,7 @@ Examples:
 """
 )
 def export(
-    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    run: RunFolder,
     out: Annotated[Path, typer.Argument(help="File ending in .csv, .jsonl or .parquet; or a folder.")],
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
@@ -294,9 +299,9 @@ def export(
 
 @app.command(epilog="\b\nExample:\n  unfooled summary runs/x --examples 10\n")
 def summary(
-    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    run: RunFolder,
     examples: Annotated[int, typer.Option(min=0, help="How many word diffs to show.")] = 5,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Show the table and some word diffs of a run again."""
     from unfooled.cli.render import show_run

@@ -7,6 +7,18 @@ from typing import Annotated
 
 import typer
 
+from unfooled.cli.options import (
+    AttackName,
+    Encoding,
+    LabelColumn,
+    LabelMap,
+    MaxWords,
+    Seed,
+    Split,
+    TextColumn,
+    TrustPickle,
+)
+
 EVALUATE_EPILOG = """\b
 Examples:
   unfooled evaluate --models base=m/bert retuned=m/retuned fact=m/fact five=five:fact --data mr --limit 500
@@ -36,9 +48,7 @@ def evaluate(
     named: Annotated[
         bool, typer.Option("--models", help="May stand before the models, for the eye.", show_default=False)
     ] = False,
-    attack: Annotated[
-        str, typer.Option("--attack", "-a", help="A name from `unfooled attacks`.")
-    ] = "textfooler",
+    attack: AttackName = "textfooler",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of all runs. [default: runs/evaluate-…]")
     ] = None,
@@ -55,25 +65,21 @@ def evaluate(
     averages: Annotated[str, typer.Option(help="Draws per query when a random model is attacked.")] = "4,16",
     draws: Annotated[int, typer.Option(min=1, help="Fresh draws that judge a random model; odd.")] = 15,
     workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes; one per core.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same results.")] = 0,
+    seed: Seed = 0,
     budget: Annotated[int | None, typer.Option(min=1, help="Most queries per example.")] = None,
-    max_words: Annotated[int, typer.Option(min=1, help="Longer rows end as errors.")] = 5000,
-    text_column: Annotated[
-        str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")
-    ] = None,
-    label_column: Annotated[str | None, typer.Option(help="Label column.")] = None,
+    max_words: MaxWords = 5000,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
     edit: Annotated[str | None, typer.Option(help="Column of a pair to edit. [default: the last]")] = None,
-    split: Annotated[str, typer.Option(help="Split of a named set or datasets folder.")] = "test",
-    encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8-sig",
-    label_map: Annotated[str | None, typer.Option(help="Data label=model label, comma-separated.")] = None,
+    split: Split = "test",
+    encoding: Encoding = "utf-8-sig",
+    label_map: LabelMap = None,
     encoder: Annotated[str | None, typer.Option(help="Sentence encoder for constraints.")] = None,
     neighbours: Annotated[str | None, typer.Option(help="Neighbour table: name or file.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Change a setting of the attack: path=value.")
     ] = None,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Load pickles. They may run any code.")
-    ] = False,
+    trust_pickle: TrustPickle = False,
     restart: Annotated[bool, typer.Option("--restart", help="Discard earlier runs in the folder.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON and nothing else.")] = False,
 ) -> None:
@@ -126,9 +132,7 @@ def replay(
         str | None, typer.Option(help="Label of the samples=model label, comma-separated.")
     ] = None,
     draws: Annotated[int, typer.Option(min=1, help="Fresh draws that judge a random model; odd.")] = 15,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Load pickles. They may run any code.")
-    ] = False,
+    trust_pickle: TrustPickle = False,
     restart: Annotated[bool, typer.Option("--restart", help="Discard earlier runs in the folder.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the table as JSON and nothing else.")] = False,
 ) -> None:

@@ -7,6 +7,17 @@ from typing import Annotated
 
 import typer
 
+from unfooled.cli.options import (
+    Encoding,
+    JsonOnly,
+    LabelColumn,
+    Settings,
+    Split,
+    TextColumn,
+    TrainLimit,
+    Valid,
+)
+
 HARDEN_EPILOG = """\b
 Examples:
   unfooled harden --method fact --model models/bert --data mr --out models/fact
@@ -50,9 +61,7 @@ def harden(
         str | None, typer.Option("--data", "-d", help="Labelled texts or pairs to train on.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the hardened model.")] = None,
-    valid: Annotated[
-        str | None, typer.Option(help="Validation: share of the rows, file, or split. [default: 0.1]")
-    ] = None,
+    valid: Valid = None,
     epochs: Annotated[int | None, typer.Option(help="Passes over the data. [default: 2]")] = None,
     batch: Annotated[int | None, typer.Option(help="Rows per step, before texts are added to them.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
@@ -72,20 +81,16 @@ def harden(
     samples: Annotated[
         Path | None, typer.Option(help="augment: run, or .jsonl of one, whose successes are added.")
     ] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="Any other setting: name=value.")] = None,
-    text_column: Annotated[
-        str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")
-    ] = None,
-    label_column: Annotated[str | None, typer.Option(help="Label column.")] = None,
-    split: Annotated[str, typer.Option(help="Split of a named set or datasets folder.")] = "train",
-    encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8-sig",
-    limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, help="Train on the first N rows only.")
-    ] = None,
+    set_: Settings = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    split: Split = "train",
+    encoding: Encoding = "utf-8-sig",
+    limit: TrainLimit = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped.")] = False,
     restart: Annotated[bool, typer.Option("--restart", help="Replace what the folder holds.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="Show methods, settings and search ranges.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
+    json: JsonOnly = False,
 ) -> None:
     """Make a classifier harder to fool: train it on, or put a defence around it."""
     from unfooled.cli.harden import HardenOptions, run_harden
@@ -150,15 +155,13 @@ def search(
     train_split: Annotated[str, typer.Option(help="fact: split to train on.")] = "train",
     train_limit: Annotated[int | None, typer.Option(min=1, help="fact: train on N rows only.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Fix a setting: name=value.")] = None,
-    text_column: Annotated[
-        str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")
-    ] = None,
-    label_column: Annotated[str | None, typer.Option(help="Label column.")] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8-sig",
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    encoding: Encoding = "utf-8-sig",
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same draws.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a search that was stopped.")] = False,
     restart: Annotated[bool, typer.Option("--restart", help="Begin the search again.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
+    json: JsonOnly = False,
 ) -> None:
     """Try random settings of a defence for a while; keep those with the best accuracy, clean and pre-made."""
     from unfooled.cli.search import SearchOptions, run_search

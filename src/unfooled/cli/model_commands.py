@@ -7,6 +7,20 @@ from typing import Annotated
 
 import typer
 
+from unfooled.cli.options import (
+    Clean,
+    Encoding,
+    JsonOnly,
+    LabelColumn,
+    LabelMap,
+    Labels,
+    Settings,
+    Split,
+    TextColumn,
+    TrainLimit,
+    TrustPickle,
+    Valid,
+)
 from unfooled.training.families import help_table
 
 TRAIN_EPILOG = f"""\b
@@ -39,9 +53,7 @@ def train(
         str | None, typer.Option("--data", "-d", help="Labelled texts or pairs: file, folder, set name.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the model.")] = None,
-    valid: Annotated[
-        str | None, typer.Option(help="Validation: share of the rows, file, or split. [default: 0.1]")
-    ] = None,
+    valid: Valid = None,
     epochs: Annotated[int | None, typer.Option(help="Most passes over the data.")] = None,
     batch: Annotated[int | None, typer.Option(help="Texts per step.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
@@ -59,7 +71,7 @@ def train(
     minutes: Annotated[
         float | None, typer.Option(help="seq2seq: minutes of training, at most; the best epoch is kept.")
     ] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="Any other setting: name=value.")] = None,
+    set_: Settings = None,
     sweep: Annotated[
         int | None, typer.Option(min=1, help="Train N times within the ranges below; keep the best.")
     ] = None,
@@ -67,24 +79,18 @@ def train(
         float | None, typer.Option(min=0, help="Minutes after which no trial begins.")
     ] = None,
     sampler: Annotated[str, typer.Option(help="How a sweep draws: `tpe` or `random`.")] = "tpe",
-    text_column: Annotated[
-        str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")
-    ] = None,
-    label_column: Annotated[str | None, typer.Option(help="Label column.")] = None,
-    split: Annotated[str, typer.Option(help="Split of a named set or datasets folder.")] = "train",
-    encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8-sig",
-    limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, help="Train on the first N rows only.")
-    ] = None,
-    clean: Annotated[
-        str | None, typer.Option(help="Clean texts first: `tweets`, or steps such as links,handles.")
-    ] = None,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    split: Split = "train",
+    encoding: Encoding = "utf-8-sig",
+    limit: TrainLimit = None,
+    clean: Clean = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a training or sweep that was stopped.")
     ] = False,
     restart: Annotated[bool, typer.Option("--restart", help="Replace the model in the folder.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="Show families, settings and sweep ranges.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
+    json: JsonOnly = False,
 ) -> None:
     """Train a classifier of one of the papers' families; the folder is a model for every other command."""
     from unfooled.cli.train import TrainOptions, run_train
@@ -136,26 +142,18 @@ def compare(
         Path | None, typer.Option("--out", "-o", help="Folder for compare.csv, compare.svg, compare.png.")
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="The first N rows only.")] = None,
-    split: Annotated[str, typer.Option(help="Split of a named set or datasets folder.")] = "test",
-    text_column: Annotated[
-        str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")
-    ] = None,
-    label_column: Annotated[str | None, typer.Option(help="Label column.")] = None,
-    labels: Annotated[
-        str | None, typer.Option(help="The models' class names in their order, comma-separated.")
-    ] = None,
-    label_map: Annotated[str | None, typer.Option(help="Data label=model label, comma-separated.")] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8-sig",
-    clean: Annotated[
-        str | None, typer.Option(help="Clean texts first: `tweets`, or steps such as links,handles.")
-    ] = None,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Load pickles. They may run any code.")
-    ] = False,
+    split: Split = "test",
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    labels: Labels = None,
+    label_map: LabelMap = None,
+    encoding: Encoding = "utf-8-sig",
+    clean: Clean = None,
+    trust_pickle: TrustPickle = False,
     bare: Annotated[
         bool, typer.Option("--bare", help="Also time a bare forward loop, to compare the speed with.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON and nothing else.")] = False,
+    json: JsonOnly = False,
 ) -> None:
     """Show models side by side: accuracy, F1, size, speed and training time, as a table and a plot."""
     from unfooled.cli.compare import CompareOptions, run_compare

@@ -6,6 +6,20 @@ from typing import Annotated
 
 import typer
 
+from unfooled.cli.options import (
+    AllowRemote,
+    Host,
+    LabelColumn,
+    LabelMap,
+    Labels,
+    Port,
+    Split,
+    TextColumn,
+    Token,
+    TrustPickle,
+    VictimOptions,
+)
+
 PLAYGROUND_EPILOG = """\b
 Examples:
   unfooled playground --model fake
@@ -24,31 +38,18 @@ def playground(
         str | None, typer.Option("--data", "-d", help="Texts to pick from: a file or a named set.")
     ] = None,
     attack: Annotated[str, typer.Option("--attack", "-a", help="Chosen at first.")] = "textfooler",
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free one.")] = 8766,
-    allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Needed for a --host that other machines can reach.")
-    ] = False,
-    token: Annotated[
-        str | None,
-        typer.Option(envvar="UNFOOLED_TOKEN", help="What visitors from elsewhere need; `new` makes one."),
-    ] = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8766,
+    allow_remote: AllowRemote = False,
+    token: Token = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Texts of the data kept at hand.")] = 500,
-    text_column: Annotated[
-        str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")
-    ] = None,
-    label_column: Annotated[str | None, typer.Option(help="Label column.")] = None,
-    split: Annotated[str, typer.Option(help="Split of a named set or datasets folder.")] = "test",
-    labels: Annotated[
-        str | None, typer.Option(help="The models' class names in their order, comma-separated.")
-    ] = None,
-    label_map: Annotated[str | None, typer.Option(help="Data label=model label, comma-separated.")] = None,
-    victim_option: Annotated[
-        list[str] | None, typer.Option(help="name=value for the models' adapter.")
-    ] = None,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Load a pickle. It may run any code.")
-    ] = False,
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    split: Split = "test",
+    labels: Labels = None,
+    label_map: LabelMap = None,
+    victim_option: VictimOptions = None,
+    trust_pickle: TrustPickle = False,
 ) -> None:
     """Open a page to type a text, attack it and watch every step, on one model or two side by side."""
     from unfooled.cli.playground import PlaygroundOptions, run_playground

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -54,6 +55,8 @@ def show_run(path: Path, *, examples: int, as_json: bool) -> Summary:
             if result.uncleaned:
                 _print_uncleaned(console, result, environment.get("cleaning") or ())
         _print_errors(console, summary)
+        if not summary.attacked:
+            _print_skipped(console, file.results(outcome="skipped"))
         _print_verdict(console, file.header.get(f"{PREFIX}verdict"))
         console.print(f"\nrun: {path}", highlight=False, markup=False)
     return summary
@@ -137,6 +140,12 @@ def _print_verdict(console: Console, verdict: dict[str, Any] | None) -> None:
     if verdict:
         for line in (f"\nverdict: {verdict['verdict']}", *(f"  - {note}" for note in verdict["notes"])):
             console.print(visible(line), highlight=False, markup=False)
+
+
+def _print_skipped(console: Console, skipped: Iterable[Result]) -> None:
+    """Why nothing was attacked."""
+    for note, count in Counter(result.note for result in skipped).most_common(3):
+        console.print(f"  {count} skipped: {visible(note)}", highlight=False, markup=False)
 
 
 def _print_errors(console: Console, summary: Summary) -> None:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from unfooled.cli.options import AsJson, RunFolder
+
 REPORT_EPILOG = """\b
 Examples:
   unfooled report runs/x -o report.html
@@ -62,7 +64,7 @@ def measure(
         list[str] | None,
         typer.Option("--with", help="A measure, repeated for several. [default: similarity, edit-distance]"),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Measure the texts that a run found: similarity, fluency, grammar. Nothing is attacked again."""
     from unfooled.cli.report import run_measure
@@ -71,7 +73,7 @@ def measure(
 
 
 def gate(
-    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    run: RunFolder,
     min_aua: Annotated[float | None, typer.Option(help="Least accuracy under attack.")] = None,
     max_success: Annotated[float | None, typer.Option(help="Highest success rate of the attack.")] = None,
     min_accuracy: Annotated[float | None, typer.Option(help="Least accuracy before the attack.")] = None,
@@ -85,7 +87,7 @@ def gate(
     undecided_passes: Annotated[
         bool, typer.Option("--undecided-passes", help="Let an undecided gate pass (exit code 0).")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Pass or fail a run by bounds on its rates, as its intervals allow."""
     from unfooled.cli.report import run_gate

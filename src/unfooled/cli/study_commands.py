@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from unfooled.cli.options import AllowRemote, AsJson, Host, Port, StudyFile, Token
+
 app = typer.Typer(
     name="study",
     help="Let people judge adversarial texts: make a study, serve its page, report what they say.",
@@ -83,16 +85,11 @@ def create(
 
 @app.command(epilog=SERVE_EPILOG)
 def serve(
-    study: Annotated[Path, typer.Argument(help="A file of `study create`.")],
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free one.")] = 8765,
-    allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Needed for a --host that other machines can reach.")
-    ] = False,
-    token: Annotated[
-        str | None,
-        typer.Option(envvar="UNFOOLED_TOKEN", help="What visitors from elsewhere need; `new` makes one."),
-    ] = None,
+    study: StudyFile,
+    host: Host = "127.0.0.1",
+    port: Port = 8765,
+    allow_remote: AllowRemote = False,
+    token: Token = None,
 ) -> None:
     """Open the page on which annotators judge, one item at a time."""
     from unfooled.cli.study import run_serve
@@ -102,13 +99,13 @@ def serve(
 
 @app.command(epilog=REPORT_EPILOG)
 def report(
-    study: Annotated[Path, typer.Argument(help="A file of `study create`.")],
+    study: StudyFile,
     only_attentive: Annotated[
         bool, typer.Option("--only-attentive", help="Leave out annotators who failed most attention checks.")
     ] = False,
     disagreements: Annotated[int, typer.Option(min=0, help="How many disputed items to show.")] = 5,
     answers: Annotated[Path | None, typer.Option(help="Also write every answer to this CSV file.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Say what people think so far: accuracy, naturalness, readability, agreement, quality, disputes."""
     from unfooled.cli.study import run_study_report

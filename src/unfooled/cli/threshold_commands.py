@@ -7,6 +7,18 @@ from typing import Annotated
 
 import typer
 
+from unfooled.cli.options import (
+    Clean,
+    Encoding,
+    JsonOnly,
+    LabelColumn,
+    Labels,
+    Split,
+    TextColumn,
+    TrustPickle,
+    VictimOptions,
+)
+
 CALIBRATE_EPILOG = """\b
 Examples:
   unfooled calibrate --from use:0.9 --to minilm --data tweets.csv
@@ -38,16 +50,12 @@ def calibrate(
         Path | None,
         typer.Option("--out", "-o", help="Folder for calibration.json, .svg, .png. [default: calibration/…]"),
     ] = None,
-    split: Annotated[str, typer.Option(help="Split of a named set or datasets folder.")] = "test",
-    text_column: Annotated[
-        str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")
-    ] = None,
-    label_column: Annotated[str | None, typer.Option(help="Label column.")] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8-sig",
-    clean: Annotated[
-        str | None, typer.Option(help="Clean texts first: `tweets`, or steps such as links,handles.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")] = False,
+    split: Split = "test",
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
+    encoding: Encoding = "utf-8-sig",
+    clean: Clean = None,
+    json: JsonOnly = False,
 ) -> None:
     """Map a published similarity threshold to another sentence encoder, by equal shares of real pairs."""
     from unfooled.cli.calibrate import CalibrateOptions, run_calibrate
@@ -78,18 +86,12 @@ def transfer(
     from_: Annotated[list[Path], typer.Option("--from", help="Folder of a run; may be repeated.")],
     to: Annotated[list[str], typer.Option("--to", help="A model, as for `attack --model`; may be repeated.")],
     more: Annotated[list[str] | None, typer.Argument(help="More models.", show_default=False)] = None,
-    labels: Annotated[
-        str | None, typer.Option(help="The models' class names in their order, comma-separated.")
-    ] = None,
+    labels: Labels = None,
     label_map: Annotated[str | None, typer.Option(help="Run label=model label, comma-separated.")] = None,
-    victim_option: Annotated[
-        list[str] | None, typer.Option(help="name=value for the models' adapter.")
-    ] = None,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Load a pickle. It may run any code.")
-    ] = False,
+    victim_option: VictimOptions = None,
+    trust_pickle: TrustPickle = False,
     again: Annotated[bool, typer.Option("--again", help="Score again what was scored before.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON and nothing else.")] = False,
+    json: JsonOnly = False,
 ) -> None:
     """Score the texts that fooled one model on other models; nothing is searched anew."""
     from unfooled.cli.transfer import TransferOptions, run_transfer

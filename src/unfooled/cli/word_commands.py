@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from unfooled.cli.options import Encoding, LabelColumn, Split, TextColumn
+
 WORDS_EPILOG = """\b
 Examples:
   unfooled words --data train.csv --out words.json
@@ -20,18 +22,16 @@ def words(
     out: Annotated[Path, typer.Option("--out", "-o", help="The word file to write.")] = Path("words.json"),
     top: Annotated[int, typer.Option(min=1, help="How many words of each class to show.")] = 5,
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="The first N rows only.")] = None,
-    split: Annotated[str, typer.Option(help="Split of a named set or datasets folder.")] = "train",
-    text_column: Annotated[
-        str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")
-    ] = None,
-    label_column: Annotated[str | None, typer.Option(help="Label column.")] = None,
+    split: Split = "train",
+    text_column: TextColumn = None,
+    label_column: LabelColumn = None,
     edit: Annotated[
         str | None, typer.Option(help="Which text column of a pair is counted. [default: the last]")
     ] = None,
     label_map: Annotated[
         str | None, typer.Option(help="Other names for the classes: old=new, comma-separated.")
     ] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of a text file.")] = "utf-8-sig",
+    encoding: Encoding = "utf-8-sig",
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the lists as JSON and nothing else.")] = False,
 ) -> None:

@@ -19,7 +19,7 @@ from unfooled.evaluation.study.file import StudyFile
 from unfooled.evaluation.study.protocols import Question
 from unfooled.evaluation.study.sampling import identity_of
 
-LEAST = 5  # fewer texts say nothing about a correlation
+LEAST = 10  # fewer texts say nothing about a correlation
 RESAMPLES = 500
 
 Measured = dict[str, dict[int, float]]  # measure → item → value

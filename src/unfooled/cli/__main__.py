@@ -1,5 +1,0 @@
-"""`python -m unfooled.cli`, for where the `unfooled` script is not on the path."""
-
-from unfooled.cli.app import main
-
-main()
