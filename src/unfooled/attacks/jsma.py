@@ -141,8 +141,7 @@ def _version(version: str, summary: str, search: Jsma) -> Recipe:
 _MEANING = SentenceSimilarity(threshold=0.840845, scale="angular")
 _SAME = SamePartOfSpeech(noun_for_verb=False)
 _GRAMMATICAL = Jsma(candidates=50, constraints=(_SAME, _MEANING))
-_SPEECH = Fluency(3.0, against="current", window=9)
-_FLUENT = Jsma(candidates=500, constraints=(_SAME, _SPEECH))
+_FLUENT = Jsma(candidates=500, constraints=(_SAME, Fluency(3.0, against="current", window=9)))
 
 RECIPES: dict[str, Recipe] = {
     "paper": _version("paper", "swaps recent words along the sign of the gradient", Jsma()),
