@@ -278,7 +278,7 @@ def start(folder: Path, *more: str) -> subprocess.Popen[str]:
     command = [
         sys.executable,
         "-m",
-        "unfooled.cli",
+        "unfooled",
         "attack",
         "--model",
         "fake",
