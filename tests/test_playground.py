@@ -212,6 +212,7 @@ def test_a_failing_model_is_told_and_the_next_attack_runs(room: Callable[..., En
     bad, good = Collected(), Collected()
     shared.begin(wish("choke on this great film"), 0, bad)
     assert bad.end()["kind"] == "failed"
+    assert bad.end()["cause"].startswith("the model failed: ")
     assert "chokes" in bad.end()["cause"]
     shared.begin(wish(), 0, good)
     assert good.end()["outcome"] == "success"

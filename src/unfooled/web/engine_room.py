@@ -8,10 +8,11 @@ there: that is the engine's own rule.
 from __future__ import annotations
 
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -210,7 +211,7 @@ def _attack(lane: Lane, watcher: Watcher) -> Program[None]:
         budget=wish.budget,
         max_words=MOST_WORDS,
     )
-    watcher.end(result, time.perf_counter() - lane.begun)
+    watcher.end(replace(result, note=_unaddressed(result.note)), time.perf_counter() - lane.begun)
 
 
 def _addressed(name: str, model: int) -> str:
@@ -219,11 +220,17 @@ def _addressed(name: str, model: int) -> str:
     return f"{name}/{model}" if kind == "victim" or kind in registry.names("inside") else name
 
 
+def _unaddressed(words: str) -> str:
+    """Visitors know the model, not its address in this room."""
+    return re.sub(r"^victim/\d+: ", "the model failed: ", words)
+
+
 def _tell_failure(lane: Lane, error: Exception) -> None:
     if lane.cancelled or lane.over:
         return
     cause, remedy = (error.cause, error.remedy) if isinstance(error, UserError) else (str(error), "")
-    lane.emit({"kind": "failed", "cause": cause or type(error).__name__, "remedy": remedy})
+    cause = _unaddressed(cause) or type(error).__name__
+    lane.emit({"kind": "failed", "cause": cause, "remedy": remedy})
 
 
 class _Stoppable:

@@ -50,7 +50,8 @@ def serve(
         raise MissingExtraError("the web page", "web") from error
 
     listening = _bind(host, port)
-    shown = f"[{host}]" if ":" in host else host
+    everywhere = host in ("0.0.0.0", "::")  # nobody can open these; others reach this machine by its name
+    shown = socket.gethostname() if everywhere else f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}/"
     config = uvicorn.Config(
         Guard(app, token=token),
