@@ -11,8 +11,12 @@ from typer.testing import CliRunner
 
 from test_html_report import made, stored
 from unfooled.cli.app import app
+from unfooled.core.result import Result
+from unfooled.data.dataset import Dataset
 from unfooled.errors import UserError
 from unfooled.evaluation.gate import Rule
+from unfooled.evaluation.run import Observer, attack
+from unfooled.victims.fake import FakeVictim
 
 
 def run_of(tmp_path: Path, successes: int, failures: int, errors: int = 0) -> Path:
@@ -39,6 +43,33 @@ def test_the_interval_decides(
     answer = CliRunner().invoke(app, ["gate", str(run), *options, "--json"])
     assert answer.exit_code == code
     assert json.loads(answer.stdout)["gate"] == word
+
+
+def test_a_run_that_was_stopped_is_not_judged(tmp_path: Path) -> None:
+    class Stop(Observer):
+        def finished(self, result: Result) -> None:
+            raise KeyboardInterrupt
+
+    rows = [("great film", "positive"), ("a great cast", "positive"), ("awful film", "negative")]
+
+    def attacked(limit: int, observer: Observer | None = None) -> None:
+        victim = FakeVictim()
+        data = Dataset.from_pairs(rows, labels=victim.labels)
+        attack(victim, data, "deepwordbug", out=tmp_path / "r", limit=limit, observer=observer)
+
+    with pytest.raises(KeyboardInterrupt):
+        attacked(3, Stop())
+    answer = CliRunner().invoke(app, ["gate", str(tmp_path / "r"), "--min-aua", "0.1"])
+    assert isinstance(answer.exception, UserError)
+    assert "2 examples of this run are missing" in str(answer.exception)
+    shown = CliRunner().invoke(app, ["summary", str(tmp_path / "r")]).stdout
+    assert "2 more are missing: repeat the command" in shown
+    attacked(2)  # fewer than at first, and all of them are there
+    assert CliRunner().invoke(app, ["gate", str(tmp_path / "r"), "--min-aua", "0.1"]).exit_code in (0, 1, 4)
+    attacked(3)
+    assert (
+        json.loads(CliRunner().invoke(app, ["summary", str(tmp_path / "r"), "--json"]).stdout)["missing"] == 0
+    )
 
 
 def test_errors_are_no_robustness(tmp_path: Path) -> None:

@@ -32,7 +32,8 @@ def show_run(path: Path, *, examples: int, as_json: bool) -> Summary:
     with closing(RunFile.read(path)) as file:
         summary = summarise(file)
         if as_json:
-            typer.echo(json.dumps(summary.to_dict() | {"run": str(path)}, indent=2))
+            more = {"missing": file.missing(), "run": str(path)}
+            typer.echo(json.dumps(summary.to_dict() | more, indent=2))
             return summary
         environment = file.header["environment"]
         console = Console()
@@ -42,6 +43,8 @@ def show_run(path: Path, *, examples: int, as_json: bool) -> Summary:
             console.print(f"! {visible(notice)}", style="yellow", highlight=False, markup=False)
         console.print(_summary_table(summary))
         console.print(counts_line(summary), highlight=False)
+        if missing := file.missing():
+            console.print(f"{missing:,} more are missing: repeat the command to go on", style="yellow")
         for line in signatures(summary):
             console.print(line, style="dim", highlight=False, markup=False)
         if shown := list(islice(file.results(outcome="success"), examples)):

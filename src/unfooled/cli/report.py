@@ -81,6 +81,11 @@ def run_gate(
     if all(rule.measure == "errors" for rule in rules):
         raise UserError("the gate has no rule", "give one, such as --min-aua 0.6 or --max-success 0.3")
     with closing(RunFile.read(run)) as file:
+        if missing := file.missing():
+            raise UserError(
+                f"{run}: {missing:,} examples of this run are missing, so nothing is judged",
+                "repeat the attack's command: it goes on where it stopped",
+            )
         summary = summarise(file)
         environment = file.header["environment"]
     name = f"{environment['attack']} on {environment['victim']}, data {environment['data']}"

@@ -134,7 +134,8 @@ def attack(
             "resources": resources,
             **settings.identity(),
         },
-        "environment": _environment(victim, dataset, recipe, workers, report) | {"notices": notices},
+        "environment": _environment(victim, dataset, recipe, workers, report)
+        | {"notices": notices, "asked": total if keys is None else None},
     }
     with RunFile.open(Path(out), header, restart=restart) as file:
         examples = _unfinished(_chosen(islice(dataset, total), keys), file)

@@ -222,6 +222,12 @@ class RunFile:
                 key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM header")
             }
 
+    def missing(self) -> int:
+        """Examples that the last command wanted and that are not here: it was stopped, or is at work."""
+        header = self.header
+        last = [header.get("environment"), *header.get("resumes", ())][-1] or {}
+        return max(0, (last.get("asked") or 0) - sum(self.count().values()))
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The victim's labels, from the entry `labels` of the header or of its identity."""
