@@ -147,6 +147,20 @@ class Seeing(FakeVictim):
     attention_maps = embeddings = sentence_vectors = attention
 
 
+class Misleading(Seeing):
+    """Its gradients are longest where nothing matters."""
+
+    name = "misleading"
+
+    def gradients(
+        self, texts: Sequence[Readable], labels: Sequence[int | None] | None = None, *, of: Of = "loss"
+    ) -> list[WordVectors]:
+        found = super().gradients(texts, labels, of="logit")
+        for one in found:
+            one.vectors[:, 0] = 3.0 - np.abs(one.vectors[:, 0])
+        return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class FirstWords:
     """Swaps the most important words only: what it reaches depends on their order."""

@@ -181,6 +181,14 @@ def test_masked_gradients_are_told_when_the_attack_needs_none(tmp_path: Path) ->
     assert "50 queries: black box" in order.note
 
 
+def test_gradients_that_point_nowhere_are_told(tmp_path: Path) -> None:
+    models: dict[str, Victim] = {"base": planted.Seeing(), "misleading": planted.Misleading()}
+    rows = [(f"great film story {text}", label) for text, label in planted.rows(N) if label == "positive"]
+    data = Dataset.from_pairs(rows, labels=planted.LABELS)
+    found = evaluate(models, data, planted.recipe(tmp_path), out=tmp_path / "out", checks=("gradients",))
+    assert "look masked" in found.verdicts["misleading"].sentence
+
+
 # -- a network -------------------------------------------------------------------------------------------
 
 

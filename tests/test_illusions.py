@@ -262,17 +262,11 @@ def test_gradients_that_are_dead_or_saturated_are_found() -> None:
     assert masked.to_dict()["agreement"] is None
     assert look_at_gradients(FakeVictim(), TEXTS) is None
 
-    class Misleading(planted.Seeing):
-        def gradients(self, texts: Any, labels: Any = None, *, of: Any = "loss") -> Any:
-            found = super().gradients(texts, labels, of="logit")
-            for one in found:
-                one.vectors[:, 0] = 3.0 - np.abs(one.vectors[:, 0])
-            return found
-
-    misled = look_at_gradients(Misleading(), TEXTS)
+    misled = look_at_gradients(planted.Misleading(), TEXTS)
     assert misled is not None
     assert "look masked" in misled.findings()[0]
-    few = look_at_gradients(Misleading(), TEXTS[:7])
+    assert misled.findings(useful=True) == []  # an attack in their order says more than their ranks
+    few = look_at_gradients(planted.Misleading(), TEXTS[:7])
     assert few is not None
     assert few.findings() == []  # a handful of texts does not tell
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
+from unfooled.core.result import Result
 from unfooled.data.labels import match_labels
 from unfooled.errors import DataError
 from unfooled.evaluation.illusions.bench import Bench, Subject, counts, read_results
@@ -14,6 +15,8 @@ from unfooled.evaluation.illusions.wrappers import Averaged, Guided, Tempered
 from unfooled.evaluation.replay import Sample
 from unfooled.evaluation.statistics import mcnemar
 from unfooled.victims.base import Victim
+
+Results: TypeAlias = Mapping[int, Result]  # by key
 
 CHECKS = ("temperature", "averages", "gradients", "transfer", "guided")
 BUDGETS = (50, 200)
@@ -132,7 +135,7 @@ def _gradients(bench: Bench, subject: Subject) -> None:
     white = needs_gradients(bench.recipe)
     name = "black-box order" if white else "white-box order"
     words = "the same attack in black-box order" if white else "the same attack in the order of gradients"
-    findings = tuple(subject.gradients.findings()) if subject.gradients else ()
+    findings = subject.gradients.findings() if subject.gradients else []
     other = counterpart(bench.recipe)
     if subject.gradients is None and not white:
         _unneeded(subject, name, words, "it shows no gradients")
@@ -150,28 +153,39 @@ def _gradients(bench: Bench, subject: Subject) -> None:
     found = bench.attack(subject, subject.facing, folder, title=name, recipe=other, keys=keys)
     # Survivors alone would favour the check: the two are compared on examples that were not chosen by either.
     fair = {key: found[key] for key in few if key in found}
-    compared = _compared(subject, folder, set(fair), white)
-    _note(subject, name, words, found, compared, *findings, *_weaker(subject, fair, white))
+    here = {one.key: one for one in read_results(folder) if one.key in fair}
+    given = {one.key: one for one in subject.results() if one.key in fair}
+    blind, seeing = (here, given) if white else (given, here)
+    if subject.gradients:
+        findings = subject.gradients.findings(useful=_points_right(blind, seeing))
+    _note(subject, name, words, found, _compared(blind, seeing), *findings, *_weaker(subject, fair, white))
 
 
-def _compared(subject: Subject, folder: Path, keys: set[int], white: bool) -> str:
+def _points_right(blind: Results, seeing: Results) -> bool:
+    """Where both succeed, the white box changes no more words: its order is as good."""
+    both = [
+        (len(blind[key].edits), len(one.edits))
+        for key, one in seeing.items()
+        if key in blind and one.outcome == blind[key].outcome == "success"
+    ]
+    return bool(both) and sum(there for _, there in both) <= sum(here for here, _ in both)
+
+
+def _compared(blind: Results, seeing: Results) -> str:
     """Success within budgets, read from the queries that each success took."""
-    here = {one.key: one for one in read_results(folder) if one.key in keys}
-    given = {one.key: one for one in subject.results() if one.key in keys}
     parts = []
     for budget in (*BUDGETS, None):
-        shares = [
+        first, second = (
             sum(
                 one.outcome == "success" and (budget is None or one.queries <= budget)
                 for one in table.values()
             )
-            / max(1, len(keys))
-            for table in (given, here)
-        ]
-        blind, seeing = shares[::-1] if white else shares
+            / max(1, len(blind))
+            for table in (blind, seeing)
+        )
         limit = f"{budget} queries" if budget else "any number"
-        parts.append(f"{limit}: black box {blind:.0%}, white box {seeing:.0%}")
-    return f"flipped of {len(keys)} with " + "; ".join(parts)
+        parts.append(f"{limit}: black box {first:.0%}, white box {second:.0%}")
+    return f"flipped of {len(blind)} with " + "; ".join(parts)
 
 
 def _weaker(subject: Subject, found: Flags, white: bool) -> list[str]:

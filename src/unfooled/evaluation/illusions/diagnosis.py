@@ -163,7 +163,8 @@ class Gradients:
     agreement_low: float
     agreement_high: float
 
-    def findings(self) -> list[str]:
+    def findings(self, *, useful: bool = False) -> list[str]:
+        """`useful`: an attack in their order changes no more words than one without, so they point right."""
         if self.dead_logit > 0.1:
             return [f"its gradients are masked: zero on {self.dead_logit:.0%} of the texts"]
         if self.dead_loss > 0.1:
@@ -171,7 +172,7 @@ class Gradients:
                 f"the gradient of its loss is zero on {self.dead_loss:.0%} of the texts, because the scores "
                 "are saturated"
             ]
-        if self.agreement_high < 0.05:
+        if self.agreement_high < 0.05 and not useful:
             return [
                 "its gradients look masked: they do not say which words matter (rank agreement "
                 f"{self.agreement:.2f}, {self.agreement_low:.2f} to {self.agreement_high:.2f})"
