@@ -110,7 +110,7 @@ _SMALL = Sizes(
     train={"tweets": replace(_TWEETS, limit=5000), "reviews": Rows(source="mr", split="train")},
     full={"tweets": _TWEETS, "reviews": Rows(source="mr", split="train")},
     test={
-        "tweets": Rows(source="twitter_airline", clean="tweets", sample=400),
+        "tweets": Rows(source="twitter_airline", clean="tweets", sample=1200),
         "reviews": Rows(source="mr", sample=400),
     },
     bert={"tweets": ("bert", settings(epochs=1, max_length=40)), "reviews": ("bert", ())},
@@ -142,8 +142,8 @@ _PAPER = replace(
 
 _HOW = (
     "Data: US airline tweets (3 classes, 63 % negative), cleaned: "
-    f"{_SMALL.test['tweets'].sample} random test tweets; and {_SMALL.test['reviews'].sample} random MR "
-    "test sentences (2 classes), not cleaned. Only texts of the class `negative` are attacked.",
+    f"{_SMALL.test['tweets'].sample} random test tweets (400 at first; a look at these left 5 claims open); "
+    f"and {_SMALL.test['reviews'].sample} random MR test sentences (2 classes), not cleaned. Only texts of the class `negative` are attacked.",
     "Models: MiniLM fine-tuned for one epoch on the first 5,000 training tweets (40 tokens of each); MiniLM "
     "on all MR sentences with the defaults. Other models for transfer: LSTM and CNN on all training rows.",
     "Attack: `breaking-bert@paper`: similarity of whole texts at least 0.9 (Universal Sentence Encoder), "
