@@ -143,7 +143,8 @@ _PAPER = replace(
 _HOW = (
     "Data: US airline tweets (3 classes, 63 % negative), cleaned: "
     f"{_SMALL.test['tweets'].sample} random test tweets (400 at first; a look at these left 5 claims open); "
-    f"and {_SMALL.test['reviews'].sample} random MR test sentences (2 classes), not cleaned. Only texts of the class `negative` are attacked.",
+    f"and {_SMALL.test['reviews'].sample} random MR test sentences (2 classes), not cleaned. Only texts of "
+    "the class `negative` are attacked.",
     "Models: MiniLM fine-tuned for one epoch on the first 5,000 training tweets (40 tokens of each); MiniLM "
     "on all MR sentences with the defaults. Other models for transfer: LSTM and CNN on all training rows.",
     "Attack: `breaking-bert@paper`: similarity of whole texts at least 0.9 (Universal Sentence Encoder), "
