@@ -238,9 +238,11 @@ def test_texts_read_by_stretches_are_those_of_the_tokenizer(kind: str) -> None:
     for one, other in zip(victim._read(singly), TorchWhiteBox._read(victim, singly), strict=True):
         assert one.alignment.pieces.tolist() == other.alignment.pieces.tolist()
         assert one.alignment.tokens.tolist() == other.alignment.tokens.tolist()
+    assert victim._reader is not None
+    assert victim._reader.ids(texts) is not None
+    assert victim._reader.ids([*texts, "quite another text"]) is None  # better read as a whole
     assert victim._tokenise(texts) == tokenise(tokenizer, texts, None, 24)
     assert victim._tokenise(texts)[1] == 1
-    assert victim._reader is not None
     # One that adds tokens around a text is left to itself.
     assert StretchReader.of(victim_of("bert").tokenizer, 24) is None
 

@@ -135,9 +135,8 @@ class HuggingFaceVictim(TorchWords, TorchNoise, Reloadable):
         return first, [pair[1] for pair in pairs] or None
 
     def _tokenise(self, texts: Sequence[TextValue]) -> tuple[list[Tokens], int]:
-        if reader := self._stretches(texts):
-            found, cut = reader.ids([str(text) for text in texts])
-            return [(ids, ()) for ids in found], cut
+        if (reader := self._stretches(texts)) and (known := reader.ids([str(text) for text in texts])):
+            return [(ids, ()) for ids in known[0]], known[1]
         return tokenise(self.tokenizer, *self._fields(texts), self.max_length)
 
     def _run(self, tokenised: Sequence[Tokens], width: int) -> Any:
