@@ -21,19 +21,28 @@ from typer.testing import CliRunner
 
 from unfooled.cli.app import app, main
 from unfooled.core.result import Result
+from unfooled.core.writing import REFERENCE
 from unfooled.defenses.methods import METHODS, TRAINING
 from unfooled.defenses.settings import settle as settle_method
-from unfooled.errors import UnknownNameError, UserError
+from unfooled.errors import ResourceError, UnknownNameError, UserError
 from unfooled.evaluation.lock import Lock
 from unfooled.evaluation.run import Observer
 from unfooled.reproduction import doing, laboratory
 from unfooled.reproduction.claims import All, AtLeast, Claim, EachAtMost, More, Near, Rule, Unmeasured
 from unfooled.reproduction.document import Block, Bullets, Grid, Heading, Paragraph, to_html, to_markdown
-from unfooled.reproduction.findings import Difference, Estimate, Findings, Quantity, shown, value_of
-from unfooled.reproduction.laboratory import FILE, Laboratory, Watcher
+from unfooled.reproduction.findings import (
+    Difference,
+    Estimate,
+    Findings,
+    Quantity,
+    mean_interval,
+    shown,
+    value_of,
+)
+from unfooled.reproduction.laboratory import FILE, Done, Laboratory, Watcher
 from unfooled.reproduction.paper import SCALES, Paper, Plan
 from unfooled.reproduction.papers import NAMES, find_paper
-from unfooled.reproduction.reproduce import BEGIN, END, reproduce, write_summary
+from unfooled.reproduction.reproduce import BEGIN, END, check, reproduce, write_summary
 from unfooled.reproduction.stages import (
     Attack,
     Fixture,
@@ -95,6 +104,10 @@ def test_more_is_decided_by_the_paired_interval_and_mcnemar() -> None:
 def test_five_rows_do_not_decide_whatever_the_interval_says() -> None:
     # 4 to 0 gives p = 0.125, though the interval of so large a difference excludes 0.
     assert status(More(A, B), a=yes(4, 0), b=yes(0, 4)) == "not decided"
+    # Nor where no exact test is made: against a multiple, with ties allowed, against a bound.
+    assert status(More(A, B, times=2.0), a=yes(5, 0), b=yes(0, 5)) == "not decided"
+    assert status(More(A, B, by=-0.03), a=yes(5, 0), b=yes(0, 5)) == "not decided"
+    assert status(AtLeast(A, 0.1), a=yes(5, 0)) == "not decided"
 
 
 def test_more_than_a_share_of_the_other() -> None:
@@ -121,6 +134,33 @@ def test_at_least_and_at_most() -> None:
     assert status(AtLeast(A, 0.89, most=True), a=yes(40, 10)) == "holds"
     assert status(AtLeast(A, 0.66, most=True), a=yes(40, 10)) == "does not hold"
     assert status(AtLeast(A, 0.5), a=[]) == "not decided"
+
+
+def test_a_handful_of_rows_does_not_decide_about_a_mean() -> None:
+    """A bootstrap of two equal differences is a point, which is no certainty."""
+    fewer = More(Quantity("a", "words"), Quantity("b", "words"))
+    assert status(fewer, a=[3.0, 3.0], b=[1.0, 1.0]) == "not decided"
+    assert status(AtLeast(Quantity("a", "words"), 1.5), a=[2.0] * 5) == "not decided"
+    assert (
+        status(Near(Quantity("a", "words"), Quantity("b", "words"), 1.0), a=[2.0], b=[2.0]) == "not decided"
+    )
+    assert status(fewer, a=[3.0] * 6, b=[1.0] * 6) == "holds"
+    assert "(too few rows for an interval)" in fewer.judge(Known(a=[3.0], b=[1.0])).measured
+
+
+def test_the_interval_of_a_mean_is_as_wide_as_students() -> None:
+    sample = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    low, high = mean_interval(sample)
+    half = 2.365 * 2.449 / math.sqrt(8)  # t of 7 degrees of freedom, standard deviation of the sample
+    assert (high - low) / 2 == pytest.approx(half, rel=0.05)
+    assert mean_interval([1.0, 3.0]) == (-math.inf, math.inf)
+
+
+def test_two_bounds_of_one_figure_are_said_once() -> None:
+    judged = All((AtLeast(A, 0.1, name="lost"), AtLeast(A, 0.9, most=True, name="lost"))).judge(
+        Known(a=yes(25, 25))
+    )
+    assert (judged.status, judged.short, len(judged.parts)) == ("holds", "lost 50.0 %", 2)
 
 
 def test_near_is_an_equivalence() -> None:
@@ -203,6 +243,42 @@ def test_values_of_a_result() -> None:
     assert value_of(skipped, "queries") is None
     with pytest.raises(ValueError, match="no 'colour'"):
         value_of(won, "colour")
+
+
+def test_bleu_of_a_translation() -> None:
+    pytest.importorskip("sacrebleu")
+    reference = "ein Hund schläft auf dem Sofa"
+    one = result(
+        fields=(("text", "a dog sleeps on the sofa"), (REFERENCE, reference)),
+        output=reference,
+        perturbed_output="eine Katze",
+    )
+    assert value_of(one, "bleu") == pytest.approx(100)
+    after = value_of(one, "bleu-after")
+    assert after is not None
+    assert after < 20
+    assert value_of(one, "bleu-lost") == pytest.approx(100 - after)
+    assert Quantity("x", "bleu-lost").unit == ""
+
+
+class Ran(Findings):
+    """Findings of runs whose results are given."""
+
+    def __init__(self, **results: list[Result]) -> None:
+        model, rows = Model(spec="m"), Rows(source="d")
+        stages = {name: Attack(name=name, model=model, data=rows, attack="x") for name in results}
+        super().__init__({name: Done(stage, Path(), "", 0.0) for name, stage in stages.items()})
+        self._results = results
+
+
+def test_an_error_in_another_run_is_neither_robust_nor_needed() -> None:
+    stood = {"outcome": "failure", "perturbed_probs": (0.9, 0.1)}
+    first = [result(key=1, **stood), result(key=2, **stood), result(key=3)]
+    again = [result(key=1, **stood), result("error", key=2)]  # the third fell before and is not tried again
+    found = Ran(first=first, again=again)
+    assert found.values(Quantity("first", also=("again",))) == {1: 1.0, 3: 0.0}
+    found = Ran(both=[result(key=1), result(key=2)], one=[result("failure", key=1), result("error", key=2)])
+    assert found.values(Quantity("both", "success", without=("one",))) == {1: 1.0}
 
 
 # -- stages ----------------------------------------------------------------------------------------------
@@ -371,9 +447,12 @@ def test_a_half_written_cache_is_mended(tmp_path: Path) -> None:
     note.write_text('{"format": 1, "status": "fin', encoding="utf-8")
     (attack,) = tmp_path.glob("attack/swapped-*/run/run.sqlite")
     attack.unlink()
+    (other,) = tmp_path.glob(f"train/nb-*/{FILE}")
+    other.write_text('{"format": 1, "status": "finished"}', encoding="utf-8")
     seen = Seen()
-    Laboratory(tmp_path, watcher=seen).carry_out(plan())
-    assert seen.done == ["words", "swapped"]
+    done = Laboratory(tmp_path, watcher=seen).carry_out(plan())
+    assert seen.done == ["nb", "words", "swapped"]
+    assert json.loads(note.read_text(encoding="utf-8"))["commit"] == done["words"].commit != ""
     assert json.loads(note.read_text(encoding="utf-8"))["status"] == "finished"
     assert attack.is_file()
 
@@ -399,7 +478,8 @@ def test_a_page_so_far_keeps_what_was_measured_before(
     made = Plan(stages=both, settings=("s",), differs="d")
     paper = Paper(name="toy", title="Toy", citation="c", plan=lambda scale: made, claims=(here, gone))
     page = {"scale": "smoke", "commit": "abc", "claims": []}
-    earlier = {"name": "-old", "measured": "99 %, n = 9", "short": "99 %", "judgement": "does not hold"}
+    earlier = {"name": "-old", "how": "h", "measured": "99 %, n = 9", "short": "99 %"}
+    earlier |= {"judgement": "does not hold"}
     for _ in range(2):
         (tmp_path / "toy.json").write_text(json.dumps(page | {"claims": [earlier]}), encoding="utf-8")
         found = reproduce(paper, scale="smoke", work=finished[0], out=tmp_path, so_far=True)
@@ -408,9 +488,11 @@ def test_a_page_so_far_keeps_what_was_measured_before(
         earlier = told["claims"][1]
         assert (earlier["measured"], earlier["earlier"]) == ("99 %, n = 9", "abc")
         assert "Measured earlier (commit abc)" in (tmp_path / "toy.md").read_text(encoding="utf-8")
-    (tmp_path / "toy.json").write_text(json.dumps(page | {"scale": "small", "claims": [earlier]}))
+    other = page | {"claims": [earlier | {"how": "in another way"}]}
+    (tmp_path / "toy.json").write_text(json.dumps(other), encoding="utf-8")
     found = reproduce(paper, scale="smoke", work=finished[0], out=tmp_path, so_far=True)
     assert found.judged[1][1].status == "not measured"
+    assert f"measured at commit {found.commit}" in (tmp_path / "toy.md").read_text(encoding="utf-8")
 
 
 # -- papers ----------------------------------------------------------------------------------------------
@@ -560,7 +642,7 @@ def test_the_summary_is_between_the_marks(pages: Path) -> None:
     assert "\nold\n" not in text
     lines = [line for line in text.splitlines() if line.startswith("| [")]
     assert len(lines) == sum(len(find_paper(name).claims) for name in NAMES)
-    assert "/out/firebert.md): FACT keeps" in text
+    assert "| [firebert](out/firebert.md): FACT keeps" in text  # seen from the file that links
     assert (pages / "out" / "summary.md").is_file()
 
 
@@ -606,6 +688,44 @@ def test_data_that_is_not_there_is_said_at_once(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(UserError, match="no data set imdb"):
         reproduce("lstm-jsma", data=tmp_path, work=tmp_path / "work", out=tmp_path)
     assert not (tmp_path / "work").exists()
+
+
+def test_resources_that_are_not_there_are_said_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNFOOLED_CACHE", str(tmp_path / "cache"))
+    for name in ("mr", "trec", "imdb"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+    for paper, needed in (("bae", "masked-lm"), ("lstm-jsma", "glove-6b-50d")):
+        with pytest.raises(ResourceError, match=needed) as error:
+            reproduce(paper, data=tmp_path / "data", work=tmp_path / "work", out=tmp_path / "out")
+        assert "unfooled resources get" in error.value.remedy
+    assert not (tmp_path / "work").exists()
+
+
+def test_a_page_of_another_scale_is_never_written_over(tmp_path: Path) -> None:
+    page = tmp_path / "bae.json"
+    page.write_text(json.dumps({"scale": "small", "claims": []}), encoding="utf-8")
+    for so_far in (True, False):
+        with pytest.raises(UserError, match="page of the scale small, and this is smoke") as error:
+            reproduce("bae", scale="smoke", work=tmp_path / "work", out=tmp_path, so_far=so_far)
+        assert "--out" in error.value.remedy
+    assert not (tmp_path / "work").exists()
+
+
+def test_where_pages_go_is_checked_before_the_work(tmp_path: Path) -> None:
+    papers = [find_paper(name) for name in NAMES]
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(UserError, match="cannot be made") as error:
+        check(papers, scale="smoke", work=tmp_path / "work", out=tmp_path / "file")
+    assert "--out" in error.value.remedy
+    for readme, why in ((tmp_path / "file", "no place for the summary"), (tmp_path / "x", "cannot be read")):
+        with pytest.raises(UserError, match=why):
+            check(papers, scale="smoke", work=tmp_path / "work", out=tmp_path / "out", readme=readme)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / f"{NAMES[-1]}.json").write_text('{"scale": "small"}', encoding="utf-8")
+    with pytest.raises(UserError, match=f"{NAMES[-1]}.json is a page of the scale small"):
+        check(papers, scale="smoke", work=tmp_path / "work", out=tmp_path / "out")
 
 
 def test_a_work_folder_that_is_a_file_is_said(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from unfooled.reproduction.laboratory import Watcher
 from unfooled.reproduction.pages import tally
 from unfooled.reproduction.paper import require_scale
 from unfooled.reproduction.papers import NAMES, find_paper
-from unfooled.reproduction.reproduce import SUMMARY, Reproduction, reproduce, write_summary
+from unfooled.reproduction.reproduce import SUMMARY, Reproduction, check, reproduce, write_summary
 from unfooled.reproduction.stages import Stage
 from unfooled.training.watching import TrainObserver
 from unfooled.victims.preflight import Preflight
@@ -77,6 +77,15 @@ def run_reproduce(options: ReproduceOptions) -> int:
     require_scale(options.scale)
     names = NAMES if options.paper == "all" else (options.paper,)
     papers = [find_paper(name) for name in names]  # a wrong name must not show up later
+    check(
+        papers,
+        scale=options.scale,
+        work=options.work,
+        out=options.out,
+        data=options.data,
+        readme=options.readme,
+        so_far=options.so_far,
+    )
     console = Console(stderr=True, quiet=options.json)
     found: list[Reproduction] = []
     for paper in papers:

@@ -49,22 +49,29 @@ class Settings:
 
 def require_resources(recipe: Recipe) -> dict[str, str]:
     """Fingerprints of what the recipe reads besides the victim; one error names all that is missing."""
-    inside = registry.names("inside")
-    kinds = {name: name.partition(":") for name in recipe.oracles()}
-    variants = {name: variant for name, (kind, _, variant) in kinds.items() if kind not in inside}
-    known = {one.name: one.present for one in store.status()}
-    missing = sorted({one for one in variants.values() if not known.get(one, True)})
-    if missing:
+    if missing := missing_resources(recipe):
         raise ResourceError(
             f"{recipe.full_name} needs {', '.join(missing)}, not here yet",
             f"run: unfooled resources get {' '.join(missing)}",
         )
-    found = {name: _fingerprint(name, variant) for name, variant in variants.items()}
+    found = {name: _fingerprint(name, variant) for name, variant in _variants(recipe).items()}
     for path, remedy in recipe.files().items():
         if not Path(path).expanduser().is_file():
             raise ResourceError(f"{recipe.full_name} reads the file {path}, which is not here", remedy)
         found[f"file:{path}"] = store.fingerprint(path)
     return found
+
+
+def missing_resources(recipe: Recipe) -> list[str]:
+    known = {one.name: one.present for one in store.status()}
+    return sorted({one for one in _variants(recipe).values() if not known.get(one, True)})
+
+
+def _variants(recipe: Recipe) -> dict[str, str]:
+    """Oracles that are not the victim's own, and which resource each reads."""
+    inside = registry.names("inside")
+    kinds = {name: name.partition(":") for name in recipe.oracles()}
+    return {name: variant for name, (kind, _, variant) in kinds.items() if kind not in inside}
 
 
 def _fingerprint(name: str, variant: str) -> str:

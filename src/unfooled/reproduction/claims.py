@@ -1,7 +1,8 @@
 """Claims: a sentence of a paper, its figures, and a rule that judges it by what was measured.
 
 A rule looks at 95 % intervals. It says `holds` or `does not hold` only where the whole interval does, and
-otherwise `not decided`: more rows would tell. What no stage measured is `not measured`.
+otherwise, and of fewer than six rows, `not decided`: more rows would tell. What no stage measured is `not
+measured`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from unfooled.reproduction.findings import Difference, Estimate, Findings, Quantity, shown
+from unfooled.reproduction.findings import FEWEST, Difference, Estimate, Findings, Quantity, shown
 
 LEVEL = 0.05
 Status = Literal["holds", "does not hold", "not decided", "not measured"]
@@ -117,9 +118,9 @@ class Near:
         found = findings.difference(self.first, self.second)
         one, other, span = found.first, found.second, found.estimate
         status: Status = "not decided"
-        if span.n and -self.within < span.low and span.high < self.within:
+        if span.n >= FEWEST and -self.within < span.low and span.high < self.within:
             status = "holds"
-        elif span.n and (span.low >= self.within or span.high <= -self.within):
+        elif span.n >= FEWEST and (span.low >= self.within or span.high <= -self.within):
             status = "does not hold"
         told = f"{_named(self.names[0], one)} and {_named(self.names[1], other)}"
         short = f"{_brief(self.names[0], one)} and {_brief(self.names[1], other)}"
@@ -162,7 +163,7 @@ class All:
         return Judgement(
             together([one.status for one in parts]),
             "; ".join(f"{one.measured} → {one.status}" for one in parts),
-            "; ".join(one.short for one in parts),
+            "; ".join(dict.fromkeys(one.short for one in parts)),  # two bounds of one figure: said once
             parts,
         )
 
@@ -180,7 +181,7 @@ class Unmeasured:
 
 def beyond(found: Estimate, bound: float) -> Status:
     """Whether the interval lies above the bound, below it, or on both sides."""
-    if not found.n or math.isnan(found.value):
+    if found.n < FEWEST or math.isnan(found.value):
         return "not decided"
     if found.low > bound:
         return "holds"

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unfooled.core.result import Result
+from unfooled.core.writing import REFERENCE
 from unfooled.evaluation.metrics import decided
 from unfooled.evaluation.statistics import bootstrap_mean, mcnemar, paired_difference, wilson
 from unfooled.evaluation.store import RunFile
 from unfooled.reproduction.doing import NOTHING, NUMBERS, RUN, results_in
 from unfooled.reproduction.laboratory import Done
 from unfooled.reproduction.stages import Attack, Show
+from unfooled.resources.bleu import sentence_score
 
 Values = dict[int, float]  # by key of the row
+FEWEST = 6  # rows that decide anything: with fewer McNemar's exact test cannot fall below 0.05
 
 
 @dataclass(frozen=True)
@@ -37,10 +42,12 @@ class Quantity:
         sample            of the texts shown that fooled another model: right
         upto:0.2          right after the attack, where more than 20 % changed words are not allowed
         few:5             of the successes: at most 5 words changed
+        bleu, bleu-after, bleu-lost  of a translation: its BLEU, that after the attack, and their difference
     and of other stages the name of a list of numbers: fooled, re, l1, attention, edited, theorem.
 
-    `label` keeps rows of one class. `also`: right only if right in these runs too, where they have the row.
-    `without`: success, and none in these runs. `unit` is how it is shown: `%` for shares.
+    `label` keeps rows of one class. `also`: right only if right in these runs too, which have the rows that
+    were right. `without`: success, and none in these runs. A row that ended in an error there is left out.
+    `unit` is how it is shown: `%` for shares.
     """
 
     stage: str
@@ -53,7 +60,7 @@ class Quantity:
     def unit(self) -> str:
         head = self.what.partition(":")[0]
         plain = ("queries", "words", "measure", "re", "l1", "attention", "theorem")
-        return "" if head in plain else "%"
+        return "" if head in plain or head.startswith("bleu") else "%"
 
     def stages(self) -> tuple[str, ...]:
         return (self.stage, *self.also, *self.without)
@@ -120,10 +127,14 @@ class Findings:
             }
         for name in quantity.also:
             other = {one.key: decided(one.perturbed_probs) == one.label for one in self.results(name)}
-            found = {key: float(bool(value) and other.get(key, True)) for key, value in found.items()}
+            found = {
+                key: float(bool(value) and other[key])
+                for key, value in found.items()
+                if not value or key in other
+            }
         for name in quantity.without:
-            won = {one.key for one in self.results(name) if one.outcome == "success"}
-            found = {key: float(bool(value) and key not in won) for key, value in found.items()}
+            won = {one.key: one.outcome == "success" for one in self.results(name)}
+            found = {key: float(bool(value) and not won[key]) for key, value in found.items() if key in won}
         return found
 
     def _measured(self, name: str, stage: Attack) -> Values:
@@ -159,8 +170,27 @@ def estimated(sample: list[float], unit: str = "") -> Estimate:
     if not sample:
         return Estimate(math.nan, math.nan, math.nan, 0, unit)
     decisions = unit == "%" and set(sample) <= {0.0, 1.0}
-    low, high = wilson(int(sum(sample)), len(sample)) if decisions else bootstrap_mean(sample)
+    low, high = wilson(int(sum(sample)), len(sample)) if decisions else mean_interval(sample)
+    if unit == "%":
+        low, high = max(0.0, low), min(1.0, high)
     return Estimate(float(np.mean(sample)), low, high, len(sample), unit)
+
+
+def mean_interval(sample: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
+    """The bootstrap's, as much wider as Student's t is than the normal: of few rows it is too narrow.
+
+    That is the correction of Hesterberg (2015). Fewer than `FEWEST` rows leave everything possible.
+    """
+    n = len(sample)
+    if n < FEWEST:
+        return -math.inf, math.inf
+    z = NormalDist().inv_cdf(0.975)
+    free = n - 1
+    student = z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
+    wider = math.sqrt(n / free) * student / z
+    value = float(np.mean(sample))
+    low, high = bootstrap_mean(sample)
+    return value - wider * (value - low), value + wider * (high - value)
 
 
 @dataclass(frozen=True)
@@ -180,9 +210,9 @@ class Difference:
             return cls(*sides, Estimate(math.nan, -math.inf, math.inf, 0, unit), True)
         first, second = np.asarray(one), scale * np.asarray(other)
         differences = first - second
-        decisions = set(one) | set(other) <= {0.0, 1.0}
+        decisions = unit == "%" and set(one) | set(other) <= {0.0, 1.0}
         # Agresti and Min's interval is for differences of decisions; the bootstrap for anything else.
-        low, high = paired_difference(differences) if decisions else bootstrap_mean(differences)
+        low, high = paired_difference(differences) if decisions else mean_interval(differences)
         p = None
         if decisions and scale == 1.0:
             p = mcnemar(int((differences > 0).sum()), int((differences < 0).sum()))
@@ -227,6 +257,12 @@ def value_of(one: Result, what: str) -> float | None:
         case "draws":
             facts = dict(one.facts)
             return facts["draws_won"] / facts["draws"] if attacked and facts.get("draws") else None
+        case "bleu":
+            return _bleu(one, one.output)
+        case "bleu-after":
+            return _bleu(one, one.perturbed_output)
+        case "bleu-lost":
+            return _bleu(one, one.output) - _bleu(one, one.perturbed_output)
     raise ValueError(f"a run has no {what!r}")
 
 
@@ -234,12 +270,18 @@ def _right(probs: tuple[float, ...], one: Result) -> bool:
     return decided(probs) == one.label
 
 
+def _bleu(one: Result, output: str) -> float:
+    return sentence_score(output, dict(one.fields)[REFERENCE])
+
+
 def shown(one: Estimate) -> str:
-    """`58.0 % (48.2–67.2)`, or a dash."""
+    """`58.0 % (48.2–67.2)`, or a dash; without an interval where the rows are too few for one."""
     if not one.n or math.isnan(one.value):
         return "–"
     factor, places = (100.0, 1) if one.unit == "%" else (1.0, 1 if abs(one.value) >= 20 else 2)
     value, low, high = (f"{factor * number:.{places}f}" for number in (one.value, one.low, one.high))
+    if math.isinf(one.low) or math.isinf(one.high):
+        return f"{value}{' %' if one.unit == '%' else ''} (too few rows for an interval)"
     dash = " to " if low.startswith("-") else "–"
     return f"{value}{' %' if one.unit == '%' else ''} ({low}{dash}{high})"
 

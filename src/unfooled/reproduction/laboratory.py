@@ -21,13 +21,26 @@ from unfooled.core.recipe import Recipe, load_part, with_everywhere, with_settin
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import VARIABLE, load_data
 from unfooled.defenses.saving import wrap
-from unfooled.errors import LockedError, UserError
+from unfooled.errors import LockedError, ResourceError, UserError
 from unfooled.evaluation.illusions.wrappers import Averaged
 from unfooled.evaluation.lock import Lock
 from unfooled.evaluation.run import Observer
-from unfooled.evaluation.session import require_resources
+from unfooled.evaluation.session import missing_resources, require_resources
 from unfooled.reproduction import doing, translation
-from unfooled.reproduction.stages import Attack, Model, Rows, Stage, described, in_order, is_file, needs_of
+from unfooled.reproduction.provenance import commit
+from unfooled.reproduction.stages import (
+    Attack,
+    Model,
+    Rows,
+    Stage,
+    Train,
+    described,
+    in_order,
+    is_file,
+    needs_of,
+)
+from unfooled.resources import store
+from unfooled.resources.vectors import NAMES as VECTORS
 from unfooled.training.watching import TrainObserver
 from unfooled.victims.base import Victim, digest
 from unfooled.victims.loading import load_victim
@@ -56,12 +69,13 @@ class Watcher:
 
 @dataclass(frozen=True)
 class Done:
-    """A finished stage."""
+    """A finished stage, and the commit that it was done at (where that was noted)."""
 
     stage: Stage
     folder: Path
     fingerprint: str
     seconds: float
+    commit: str = ""
 
 
 class Laboratory:
@@ -90,6 +104,24 @@ class Laboratory:
         for rows in {rows for stage in stages for rows in _rows_of(stage)}:
             self._require(rows)
 
+    def require_resources(self, stages: Sequence[Stage]) -> None:
+        """Nor a missing resource. An attack that reads a stage's file is checked when that is there."""
+        missing: set[str] = set()
+        for stage in stages:
+            if isinstance(stage, Train):
+                named = {value for name, value in stage.options if name == "vectors" and value in VECTORS}
+                missing |= {name for name in named if not store.has(name)}
+            elif isinstance(stage, Attack) and not any(
+                is_file(value) for _, value in (*stage.changes, *stage.everywhere)
+            ):
+                missing |= set(missing_resources(self.recipe(stage)))
+        if missing:
+            names = sorted(missing)
+            raise ResourceError(
+                f"this needs {', '.join(names)}, not here yet",
+                f"run: unfooled resources get {' '.join(names)}",
+            )
+
     def look_up(self, stages: Sequence[Stage]) -> dict[str, Done]:
         """Those that are finished already, as far as what they need is. Nothing is run."""
         self.require_data(stages)
@@ -97,20 +129,17 @@ class Laboratory:
             if stage.name in self.done or not all(name in self.done for name in needs_of(stage)):
                 continue
             fingerprint = self.fingerprint(stage)
-            folder = self.folder(stage, fingerprint)
-            noted = read_note(folder)
-            if noted.get("status") == "finished" and doing.is_there(stage, folder):
-                self.done[stage.name] = Done(stage, folder, fingerprint, float(noted["seconds"]))
+            if found := _finished(stage, self.folder(stage, fingerprint), fingerprint):
+                self.done[stage.name] = found
         return {stage.name: self.done[stage.name] for stage in stages if stage.name in self.done}
 
     def _one(self, stage: Stage, number: int, total: int) -> Done:
         fingerprint = self.fingerprint(stage)
         folder = self.folder(stage, fingerprint)
-        noted = read_note(folder)
-        finished = noted.get("status") == "finished" and doing.is_there(stage, folder)
-        self.watcher.begins(stage, number, total, finished=finished)
-        if finished:
-            return Done(stage, folder, fingerprint, float(noted["seconds"]))
+        found = _finished(stage, folder, fingerprint)
+        self.watcher.begins(stage, number, total, finished=found is not None)
+        if found:
+            return found
         _make(folder)
         lock = self._alone(folder, stage)
         try:
@@ -131,10 +160,9 @@ class Laboratory:
                 time.sleep(_PAUSE)
 
     def _do(self, stage: Stage, folder: Path, fingerprint: str) -> Done:
-        noted = read_note(folder)
-        spent = float(noted.get("seconds", 0.0))
-        if noted.get("status") == "finished" and doing.is_there(stage, folder):  # while we waited
-            return Done(stage, folder, fingerprint, spent)
+        if found := _finished(stage, folder, fingerprint):  # while we waited
+            return found
+        spent = float(read_note(folder).get("seconds", 0.0))
         began = time.perf_counter()
         note = {"format": FORMAT, "fingerprint": fingerprint, "settings": described(stage)}
         write_note(folder, note | {"status": "running", "seconds": spent})
@@ -145,9 +173,10 @@ class Laboratory:
             write_note(folder, note | {"status": "running", "seconds": round(seconds, 1)})
             raise
         spent = doing.seconds_of(stage, folder) or round(spent + time.perf_counter() - began, 1)
-        write_note(folder, note | {"status": "finished", "seconds": spent})
+        here = commit()
+        write_note(folder, note | {"status": "finished", "seconds": spent, "commit": here})
         self.watcher.ended(stage, spent)
-        return Done(stage, folder, fingerprint, spent)
+        return Done(stage, folder, fingerprint, spent, here)
 
     # -- where a stage lies --------------------------------------------------------------------------
 
@@ -246,7 +275,15 @@ def read_note(folder: Path) -> dict[str, Any]:
         content = json.loads((folder / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) and content.get("format") == FORMAT else {}
+    whole = isinstance(content, dict) and content.get("format") == FORMAT
+    return content if whole and isinstance(content.get("seconds"), int | float) else {}
+
+
+def _finished(stage: Stage, folder: Path, fingerprint: str) -> Done | None:
+    noted = read_note(folder)
+    if noted.get("status") != "finished" or not doing.is_there(stage, folder):
+        return None
+    return Done(stage, folder, fingerprint, float(noted["seconds"]), str(noted.get("commit", "")))
 
 
 def write_note(folder: Path, content: dict[str, Any]) -> None:

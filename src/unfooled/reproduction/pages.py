@@ -15,11 +15,12 @@ from unfooled.reproduction.paper import Cell, Paper, Plan, Scale, Table
 from unfooled.reproduction.stages import Attack, Chosen, Harden, Show, Train
 
 _LEGEND = (
-    "A claim holds, or does not hold, where the whole 95 % interval says so; otherwise it is not decided by "
-    "this sample. Differences are taken row by row where both sides have the same rows. Intervals are "
-    "Wilson's for rates, Agresti and Min's for paired differences of decisions, and bootstrap intervals for "
-    "means; p is McNemar's. Intervals cover the choice of rows, not that of training seeds: each model was "
-    "trained once."
+    "A claim holds, or does not hold, where the whole 95 % interval says so; otherwise, and of fewer than "
+    "six rows, it is not decided by this sample. Differences are taken row by row where both sides have the "
+    "same rows. Intervals are Wilson's for rates, Agresti and Min's for paired differences of decisions, and "
+    "bootstrap intervals for means; p is McNemar's. Intervals cover the choice of rows, not that of training "
+    "seeds: each model was trained once. Each claim is judged by itself, at 5 %: of many claims a few are "
+    "judged wrongly by chance."
 )
 
 
@@ -57,7 +58,7 @@ def page(
         Paragraph(plan.differs),
         Heading("What was run"),
         _stages(findings),
-        Paragraph(_origin(origin)),
+        Paragraph(_origin(origin, findings)),
     ]
     return blocks
 
@@ -141,10 +142,13 @@ def _model(model: Any) -> str:
     return f"{model.defence}({name})" if model.defence else name
 
 
-def _origin(origin: dict[str, Any]) -> str:
+def _origin(origin: dict[str, Any], findings: Findings) -> str:
+    counted = Counter(one.commit or "unknown" for one in findings.done.values())
+    ran = ", ".join(f"{commit} ({n} of the stages)" for commit, n in counted.most_common())
     versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
     return (
-        f"Commit {origin['commit']}; {versions}; {origin['machine']}. A stage's fingerprint covers its "
-        "settings, the content of its data, the resources its attack reads and the stages it builds on. The "
-        "same command with the same fingerprints gives the same figures."
+        f"Page written at commit {origin['commit']}; measured at commit {ran}. {versions}; "
+        f"{origin['machine']}. A stage's fingerprint covers its settings, the content of its data, the "
+        "resources its attack reads and the stages it builds on. The same command with the same fingerprints "
+        "gives the same figures."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -79,22 +80,19 @@ def reproduce(
     """
     chosen = find_paper(paper) if isinstance(paper, str) else paper
     size = require_scale(scale)
-    root = Path(data) if data is not None else None
-    if root is not None and not root.is_dir():
-        raise UserError(f"there is no folder {root}", "give the folder of the data sets with --data")
     plan = chosen.plan(size)
-    lab = Laboratory(Path(work), root, watcher)
+    lab = Laboratory(Path(work), _root(data), watcher)
+    folder = Path(out).expanduser()
+    _require(chosen, size, lab, folder, so_far=so_far)
     done = lab.look_up(plan.stages) if so_far else lab.carry_out(plan.stages)
     if not done:
         raise UserError(f"{lab.work} holds nothing of {chosen.name} yet", "run it without --so-far")
     findings = Findings(done)
     judged = [(claim, claim.judge(findings)) for claim in chosen.claims]
-    folder = Path(out).expanduser()
     if so_far:
-        judged = _with_earlier(judged, _read(folder / f"{chosen.name}.json"), size)
+        judged = _with_earlier(judged, _read(folder / f"{chosen.name}.json"))
     drawn = [(one.title, draw(one, findings, folder / "figures", chosen.name)) for one in chosen.pictures]
     pictures = [(title, path) for title, path in drawn if path]
-    folder.mkdir(parents=True, exist_ok=True)
     origin = provenance()
     blocks = page(chosen, size, plan, findings, judged, pictures, origin)
     errors = sum(findings.errors(name) for name in findings.done)
@@ -110,13 +108,59 @@ def reproduce(
     return replace(found, files=written)
 
 
+def check(
+    papers: Sequence[Paper],
+    *,
+    scale: str,
+    work: str | Path,
+    out: str | Path,
+    data: str | Path | None = None,
+    readme: str | Path | None = None,
+    so_far: bool = False,
+) -> None:
+    """Raise at once what would otherwise show up after hours, at the last paper or when pages are written."""
+    if readme is not None:
+        _between(Path(readme), "")
+    lab = Laboratory(Path(work), _root(data))
+    for paper in papers:
+        _require(paper, require_scale(scale), lab, Path(out).expanduser(), so_far=so_far)
+
+
+def _root(data: str | Path | None) -> Path | None:
+    root = Path(data).expanduser() if data is not None else None
+    if root is not None and not root.is_dir():
+        raise UserError(f"there is no folder {root}", "give the folder of the data sets with --data")
+    return root
+
+
+def _require(paper: Paper, scale: Scale, lab: Laboratory, folder: Path, *, so_far: bool) -> None:
+    stages = paper.plan(scale).stages
+    lab.require_data(stages)
+    if not so_far:
+        lab.require_resources(stages)
+    page = folder / f"{paper.name}.json"
+    there = _read(page).get("scale", scale)
+    if there != scale:
+        raise UserError(
+            f"{page} is a page of the scale {there}, and this is {scale}",
+            "choose another --out, or delete that page",
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be made ({error.strerror})", "choose another --out") from error
+
+
 def _with_earlier(
-    judged: Sequence[tuple[Claim, Judgement]], page: dict[str, Any], scale: Scale
+    judged: Sequence[tuple[Claim, Judgement]], page: dict[str, Any]
 ) -> list[tuple[Claim, Judgement]]:
-    """Nothing that was measured is lost because its stages are not here any more."""
-    claims = page.get("claims", ()) if page.get("scale") == scale else ()
+    """Nothing that was measured is lost because its stages are not here any more.
+
+    A claim that is measured in another way by now has the same name and another `how`: that is not kept.
+    """
+    claims = page.get("claims", ())
     earlier = {
-        one["name"]: Judgement(
+        (one["name"], one["how"]): Judgement(
             one["judgement"],
             one["measured"],
             one["short"],
@@ -126,19 +170,19 @@ def _with_earlier(
         if one["judgement"] != "not measured"
     }
     return [
-        (claim, earlier.get(claim.name, one) if one.status == "not measured" else one)
+        (claim, earlier.get((claim.name, claim.how), one) if one.status == "not measured" else one)
         for claim, one in judged
     ]
 
 
 def write_summary(out: str | Path = "reproduction", readme: str | Path | None = None) -> str:
     """The table over all papers with a page in `out`: OUT/summary.md, and between the marks of `readme`."""
-    folder = Path(out)
+    folder = Path(out).expanduser()
     text = summary(folder, "")
     (folder / SUMMARY).write_text(f"# Do the papers' findings hold?\n\n{text}", encoding="utf-8")
     if readme is not None:
         path = Path(readme)
-        prefix = f"{folder.as_posix()}/"
+        prefix = f"{Path(os.path.relpath(folder, path.parent)).as_posix()}/"
         path.write_text(_between(path, summary(folder, prefix)), encoding="utf-8")
     return text
 
@@ -185,5 +229,7 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError:
         return {}
     except ValueError as error:
-        raise UserError(f"{path} is broken: {error}", "run unfooled reproduce again") from error
+        raise UserError(
+            f"{path} is broken: {error}", "delete it, and run unfooled reproduce again"
+        ) from error
     return content if isinstance(content, dict) else {}

@@ -146,7 +146,8 @@ _HOW = (
     f"and {_SMALL.test['reviews'].sample} random MR test sentences (2 classes), not cleaned. Only texts of "
     "the class `negative` are attacked.",
     "Models: MiniLM fine-tuned for one epoch on the first 5,000 training tweets (40 tokens of each); MiniLM "
-    "on all MR sentences with the defaults. Other models for transfer: LSTM and CNN on all training rows.",
+    "on all MR sentences with the defaults. Other models for transfer: LSTM and CNN on all training rows "
+    "(asked for were RoBERTa and DistilBERT, which are nearer to BERT).",
     "Attack: `breaking-bert@paper`: similarity of whole texts at least 0.9 (Universal Sentence Encoder), "
     "stop at a flipped label or a confidence below 0.5. Synonyms come from WordNet: Datamuse cannot be "
     "reached from here, and its `rel_syn` is made of WordNet's synsets.",
