@@ -204,8 +204,8 @@ _HOW = (
     f"the first {_SMALL.shown} pre-made samples in one draw.",
     f"A model of chance counts as right under attack if most of {_SMALL.draws} fresh draws (up to "
     f"{4 * _SMALL.draws} where they disagree) are. EOT: what survived is attacked again with scores averaged "
-    f"over {_SMALL.averaged} draws, {4 * _SMALL.averaged} near a tie. That is a weak averaging attacker: what "
-    "stands against him may fall to one who averages more.",
+    f"over {_SMALL.averaged} draws, {4 * _SMALL.averaged} near a tie. That is a weak averaging attacker: "
+    "what stands against him may fall to one who averages more.",
 )
 _WHY = (
     "The classifier has 6 layers instead of 12 and reads one sentence, so one or two words carry more of "
