@@ -240,7 +240,9 @@ def test_texts_read_by_stretches_are_those_of_the_tokenizer(kind: str) -> None:
         assert one.alignment.tokens.tolist() == other.alignment.tokens.tolist()
     assert victim._reader is not None
     assert victim._reader.ids(texts) is not None
-    assert victim._reader.ids([*texts, "quite another text"]) is None  # better read as a whole
+    fresh = StretchReader.of(tokenizer, 24)
+    assert fresh is not None
+    assert fresh.ids([*texts, "quite another text"]) is None  # better read as a whole
     assert victim._tokenise(texts) == tokenise(tokenizer, texts, None, 24)
     assert victim._tokenise(texts)[1] == 1
     # One that adds tokens around a text is left to itself.

@@ -162,7 +162,9 @@ class TorchWords(TorchWhiteBox):
             self._reader_tried = True
             if is_word_model(self.model):
                 self._reader = StretchReader.of(self.tokenizer, self.max_length)
-        return self._reader if all(isinstance(text, str) for text in texts) else None
+        if self._reader is None or not all(isinstance(text, str) for text in texts):
+            return None
+        return self._reader
 
     def _ordered(self, scores: Probabilities) -> Probabilities:
         return scores if self._order is None else scores[:, self._order]

@@ -153,6 +153,7 @@ class StretchReader:
     def __init__(self, tokenizer: Any, max_length: int) -> None:
         self._tokenizer = tokenizer
         self._max_length = max_length
+        self._asked_about_words = False
         self._forget()
 
     def _forget(self) -> None:
@@ -180,6 +181,7 @@ class StretchReader:
 
     def read(self, texts: Sequence[Marked]) -> list[Reading]:
         """For single texts, what `TorchWhiteBox._read` gives."""
+        self._asked_about_words = True
         found = self.tokens([str(text.value) for text in texts])
         aligned = _aligned([text.spans for text in texts], [spans for _, spans in found])
         return [
@@ -209,12 +211,14 @@ class StretchReader:
     def ids(self, strings: Sequence[str]) -> tuple[list[tuple[int, ...]], int] | None:
         """Of each string the ids; how many strings were longer and were cut.
 
-        None where much is new: texts that are met once are read faster as a whole.
+        None where much is new: texts that are met once are read faster as a whole. Where somebody asks about
+        their words as well, all of it has to be learned anyway.
         """
         parts = [string.split() for string in strings]
-        new = set(chain.from_iterable(parts)).difference(self._numbers)
-        if len(new) > _NEW * sum(map(len, parts)):
-            return None
+        if not self._asked_about_words:
+            new = set(chain.from_iterable(parts)).difference(self._numbers)
+            if len(new) > _NEW * sum(map(len, parts)):
+                return None
         which = self._known_as(parts)
         sizes = self._sizes[which]
         numbers = self._rows(which, sizes)[:, 0].tolist()
