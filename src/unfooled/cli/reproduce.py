@@ -25,6 +25,8 @@ from unfooled.reproduction.stages import Stage
 from unfooled.training.watching import TrainObserver
 from unfooled.victims.preflight import Preflight
 
+WORKERS = {"small": 2}  # the scale that is meant for two cores
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceOptions:
@@ -35,6 +37,7 @@ class ReproduceOptions:
     out: Path
     readme: Path | None
     so_far: bool
+    workers: int | None
     json: bool
 
 
@@ -51,7 +54,7 @@ class LiveWatcher(Watcher):
         self._paper = paper
 
     def begins(self, stage: Stage, number: int, total: int, *, finished: bool) -> None:
-        state = " (done before)" if finished else ""
+        state = " (done)" if finished else ""
         self._say(f"{self._paper} {number}/{total}: {stage.kind} {stage.name}{state}")
 
     def waits(self, stage: Stage, why: str) -> None:
@@ -97,6 +100,7 @@ def run_reproduce(options: ReproduceOptions) -> int:
                 out=options.out,
                 data=options.data,
                 so_far=options.so_far,
+                workers=options.workers or WORKERS.get(options.scale, 1),
                 watcher=LiveWatcher(console, paper.name),
             )
         except KeyboardInterrupt:

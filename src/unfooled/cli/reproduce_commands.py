@@ -13,6 +13,7 @@ Examples:
   unfooled reproduce all --scale smoke --out smoke --work smoke-work
   unfooled reproduce firebert --scale paper --work /big/disk/work
   unfooled reproduce all --data ../data --readme README.md
+  unfooled reproduce self-attentive --workers 4
   unfooled reproduce firebert --so-far
 \b
 Papers: lstm-jsma, self-attentive, firebert, bae, breaking-bert, or all of them.
@@ -38,12 +39,24 @@ def reproduce(
     so_far: Annotated[
         bool, typer.Option("--so-far", help="Run nothing: judge what is finished, and write its page.")
     ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Processes that share the stages. [default: 2 at the scale small, else 1]", min=1),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON and nothing else.")] = False,
 ) -> None:
     """Measure the findings of a paper, judge each claim, and write a page about it."""
     from unfooled.cli.reproduce import ReproduceOptions, run_reproduce
 
     options = ReproduceOptions(
-        paper=paper, scale=scale, data=data, work=work, out=out, readme=readme, so_far=so_far, json=json
+        paper=paper,
+        scale=scale,
+        data=data,
+        work=work,
+        out=out,
+        readme=readme,
+        so_far=so_far,
+        workers=workers,
+        json=json,
     )
     raise typer.Exit(run_reproduce(options))

@@ -29,7 +29,7 @@ from unfooled.evaluation.session import Session, Settings
 from unfooled.victims.base import Victim
 from unfooled.victims.loading import load_victim
 
-# One BLAS thread per process: several processes with several threads each only get in each other's way.
+# Several processes with as many threads each as there are cores only get in each other's way.
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -103,7 +103,7 @@ class _Pool:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, *self._job), daemon=True)
-        with _one_thread(), _no_interrupts():
+        with threads(1), no_interrupts():
             process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -245,7 +245,7 @@ def _cause(code: int | None) -> str:
 
 
 @contextmanager
-def _no_interrupts() -> Iterator[None]:
+def no_interrupts() -> Iterator[None]:
     """A process started in here ignores Ctrl-C from its first instruction on."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may set handlers
@@ -258,9 +258,10 @@ def _no_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def threads(number: int) -> Iterator[None]:
+    """A process started in here computes with so many threads."""
     before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    os.environ.update(dict.fromkeys(_THREADS, str(number)))
     try:
         yield
     finally:

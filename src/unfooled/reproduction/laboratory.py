@@ -87,16 +87,40 @@ class Laboratory:
         given = data or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
         self.data_root = given.expanduser() if given else None
         self.done: dict[str, Done] = {}
+        self._marks: dict[str, str] = {}  # fingerprints
         self._models: dict[Model, Victim] = {}
         self._data: dict[Rows, Dataset] = {}
 
     def carry_out(self, stages: Sequence[Stage]) -> dict[str, Done]:
-        """Every stage, those first that others need. Finished ones are only looked up."""
+        """Every stage, those first that others need. Finished ones are only looked up.
+
+        Other processes may be at the same plan: a stage that one of them holds is passed over, and waited for
+        when nothing else can be done.
+        """
         ordered = in_order(tuple(stages))
         self.require_data(ordered)
-        for number, stage in enumerate(ordered, 1):
-            if stage.name not in self.done:
-                self.done[stage.name] = self._one(stage, number, len(ordered))
+        left = {number: stage for number, stage in enumerate(ordered, 1) if stage.name not in self.done}
+        waited: set[str] = set()
+        while left:
+            held: list[tuple[Stage, LockedError]] = []
+            for number, stage in list(left.items()):
+                if not all(name in self.done for name in needs_of(stage)):
+                    continue
+                found = self._one(stage, number, len(ordered))
+                if isinstance(found, LockedError):
+                    held.append((stage, found))
+                    continue
+                self.done[stage.name] = found
+                del left[number]
+                if held:
+                    break  # those before it may be free by now
+            else:
+                for stage, error in held:
+                    if stage.name not in waited:
+                        self.watcher.waits(stage, error.cause)
+                waited |= {stage.name for stage, _ in held}
+                if held:
+                    time.sleep(_PAUSE)
         return {stage.name: self.done[stage.name] for stage in ordered}
 
     def require_data(self, stages: Sequence[Stage]) -> None:
@@ -133,35 +157,28 @@ class Laboratory:
                 self.done[stage.name] = found
         return {stage.name: self.done[stage.name] for stage in stages if stage.name in self.done}
 
-    def _one(self, stage: Stage, number: int, total: int) -> Done:
-        fingerprint = self.fingerprint(stage)
+    def _one(self, stage: Stage, number: int, total: int) -> Done | LockedError:
+        """Done now or before; or who is at it."""
+        fingerprint = self._marks[stage.name] = self._marks.get(stage.name) or self.fingerprint(stage)
         folder = self.folder(stage, fingerprint)
         found = _finished(stage, folder, fingerprint)
-        self.watcher.begins(stage, number, total, finished=found is not None)
-        if found:
-            return found
-        _make(folder)
-        lock = self._alone(folder, stage)
-        try:
-            return self._do(stage, folder, fingerprint)
-        finally:
-            lock.release()
-
-    def _alone(self, folder: Path, stage: Stage) -> Lock:
-        """Papers share stages: where another process does this one, wait for it."""
-        waiting = False
-        while True:
+        if found is None:
+            _make(folder)
             try:
-                return Lock.take(folder / FILE)
+                lock = Lock.take(folder / FILE)
             except LockedError as error:
-                if not waiting:
-                    self.watcher.waits(stage, error.cause)
-                waiting = True
-                time.sleep(_PAUSE)
+                return error
+            try:
+                found = _finished(stage, folder, fingerprint)  # by another process, in this very moment
+                if found is None:
+                    self.watcher.begins(stage, number, total, finished=False)
+                    return self._do(stage, folder, fingerprint)
+            finally:
+                lock.release()
+        self.watcher.begins(stage, number, total, finished=True)
+        return found
 
     def _do(self, stage: Stage, folder: Path, fingerprint: str) -> Done:
-        if found := _finished(stage, folder, fingerprint):  # while we waited
-            return found
         spent = float(read_note(folder).get("seconds", 0.0))
         began = time.perf_counter()
         note = {"format": FORMAT, "fingerprint": fingerprint, "settings": described(stage)}

@@ -12,6 +12,7 @@ from typing import Any
 
 from unfooled.errors import UserError
 from unfooled.reproduction.claims import Claim, Judgement
+from unfooled.reproduction.crew import helpers
 from unfooled.reproduction.document import Grid, to_html, to_markdown
 from unfooled.reproduction.findings import Findings
 from unfooled.reproduction.laboratory import Laboratory, Watcher
@@ -70,6 +71,7 @@ def reproduce(
     out: str | Path = "reproduction",
     data: str | Path | None = None,
     so_far: bool = False,
+    workers: int = 1,
     watcher: Watcher | None = None,
 ) -> Reproduction:
     """Do what `paper` did, at a scale, and write OUT/PAPER.md, .html and .json.
@@ -77,6 +79,7 @@ def reproduce(
     What was done lies in `work`; the same call again goes on after a stop and does nothing twice. `data` is
     the folder of data sets, by default $UNFOOLED_DATA. `so_far` runs nothing and judges what is finished;
     what no finished stage measures keeps the judgement of the page in `out`, marked as an earlier one.
+    `workers` processes do stages that do not need each other side by side.
     """
     chosen = find_paper(paper) if isinstance(paper, str) else paper
     size = require_scale(scale)
@@ -84,7 +87,11 @@ def reproduce(
     lab = Laboratory(Path(work), _root(data), watcher)
     folder = Path(out).expanduser()
     _require(chosen, size, lab, folder, so_far=so_far)
-    done = lab.look_up(plan.stages) if so_far else lab.carry_out(plan.stages)
+    if so_far:
+        done = lab.look_up(plan.stages)
+    else:
+        with helpers(workers - 1, plan.stages, lab.work, lab.data_root):
+            done = lab.carry_out(plan.stages)
     if not done:
         raise UserError(f"{lab.work} holds nothing of {chosen.name} yet", "run it without --so-far")
     findings = Findings(done)

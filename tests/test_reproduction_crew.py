@@ -1,0 +1,164 @@
+"""Several processes at one plan: nobody waits while there is work, nothing changes, nobody is left behind."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from toy_plan import TEST, Seen, plan
+from unfooled.cli.app import app
+from unfooled.errors import LockedError, UserError
+from unfooled.evaluation.lock import Lock
+from unfooled.reproduction import laboratory
+from unfooled.reproduction.crew import helpers
+from unfooled.reproduction.findings import Findings
+from unfooled.reproduction.laboratory import FILE, Laboratory, read_note
+from unfooled.reproduction.stages import Stage, Train
+from unfooled.training.watching import TrainObserver
+
+PATIENCE = 120.0  # seconds until something must have happened on a busy machine
+
+
+def eventually(happened: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def words_of(work: Path) -> Path:
+    """Where the stage `words` lies, once it was begun."""
+    eventually(lambda: any(work.glob(f"words/words-*/{FILE}")))
+    return next(work.glob("words/words-*"))
+
+
+def test_a_stage_that_is_held_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr(laboratory, "_PAUSE", 0.0)
+    first = Laboratory(tmp_path)
+    first.carry_out(plan()[:1])
+    stage = plan()[1]
+    folder = first.folder(stage, first.fingerprint(stage))
+    folder.mkdir(parents=True)
+    lock = Lock.take(folder / FILE)
+    waits: list[str] = []
+
+    class Waiting(Seen):
+        def waits(self, stage: Stage, why: str) -> None:
+            assert self.done == ["words"]  # all that could be done without the model
+            waits.append(stage.name)
+            lock.release()
+
+    seen = Waiting()
+    done = Laboratory(tmp_path, watcher=seen).carry_out(plan())
+    assert waits == ["nb"]
+    assert seen.done == ["words", "nb", "swapped"]
+    assert list(done) == ["reviews", "nb", "words", "swapped"]  # told in the plan's order all the same
+
+
+def test_a_helper_does_what_the_first_is_not_at(tmp_path: Path) -> None:
+    """The first process trains until somebody else has counted the words."""
+    pytest.importorskip("torch")
+    pytest.importorskip("sklearn")
+    alone = Findings(Laboratory(tmp_path / "alone").carry_out(plan()))
+    work = tmp_path / "work"
+
+    class Slow(Seen):
+        @contextmanager
+        def training(self, title: str) -> Iterator[TrainObserver]:
+            eventually(lambda: read_note(words_of(work)).get("status") == "finished")
+            yield TrainObserver()
+
+    seen = Slow()
+    with helpers(1, plan(), work, None):
+        together = Findings(Laboratory(work, watcher=seen).carry_out(plan()))
+    assert multiprocessing.active_children() == []
+    assert "words" in seen.there
+    assert "nb" in seen.done
+    assert together.results("swapped") == alone.results("swapped")
+    marks = [{name: one.fingerprint for name, one in found.done.items()} for found in (alone, together)]
+    assert marks[0] == marks[1]
+
+
+def test_what_fails_is_said_by_the_first(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    wrong = (plan()[0], Train(name="nb", family="naive-bayes", data=TEST, options=(("alpha", "x"),)))
+    with pytest.raises(UserError, match="alpha"), helpers(1, wrong, tmp_path, None):
+        Laboratory(tmp_path).carry_out(wrong)
+    assert multiprocessing.active_children() == []
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+import toy_plan
+from unfooled.reproduction import doing
+from unfooled.reproduction.crew import helpers
+
+before = doing.do
+
+def slow(stage, lab, folder):
+    if stage.name == "words":
+        time.sleep(600)
+    before(stage, lab, folder)
+
+doing.do = slow  # in the helper as well, which runs this file up to here
+if __name__ == "__main__":
+    reviews, _, words, _ = toy_plan.plan()
+    with helpers(1, (reviews, words), Path(sys.argv[1]), None):
+        time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("end", ["SIGINT", "SIGKILL"])
+def test_helpers_leave_with_the_first(tmp_path: Path, end: str) -> None:
+    """However it ends; and they write down how long they were at it."""
+    pytest.importorskip("torch")
+    script, work = tmp_path / "slow.py", tmp_path / "work"
+    script.write_text(SLOW, encoding="utf-8")
+    here = Path(__file__).parent
+    paths = os.pathsep.join([str(here), str(here.parent / "src"), os.environ.get("PYTHONPATH", "")])
+    first = subprocess.Popen(
+        [sys.executable, str(script), str(work)],
+        env=os.environ | {"PYTHONPATH": paths},
+        stderr=subprocess.PIPE,
+        # A shell that runs the tests in the background leaves Ctrl-C ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        folder = words_of(work)
+        with pytest.raises(LockedError):
+            Lock.take(folder / FILE).release()
+        time.sleep(0.2)  # a time that shows in the note
+        first.send_signal(getattr(signal, end))
+        assert first.wait(PATIENCE) != 0
+
+        def free() -> bool:
+            with suppress(LockedError):
+                Lock.take(folder / FILE).release()
+                return True
+            return False
+
+        eventually(free)
+    finally:
+        first.kill()
+        first.communicate()
+    note = read_note(folder)
+    assert note["status"] == "running"
+    assert note["seconds"] > 0
+
+
+def test_none_is_not_a_number_of_workers() -> None:
+    done = CliRunner().invoke(app, ["reproduce", "bae", "--workers", "0"])
+    assert done.exit_code == 2
