@@ -163,6 +163,17 @@ def test_a_half_written_cache_is_mended(tmp_path: Path) -> None:
     assert attack.is_file()
 
 
+def test_a_model_without_its_weights_is_trained_again(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    Laboratory(tmp_path).carry_out(plan())
+    (weights,) = tmp_path.glob("train/nb-*/model/model.skops")
+    weights.unlink()
+    seen = Seen()
+    Laboratory(tmp_path, watcher=seen).carry_out(plan())
+    assert seen.done == ["nb"]
+    assert weights.is_file()
+
+
 def test_what_is_finished_can_be_looked_up(tmp_path: Path, finished: tuple[Path, Findings]) -> None:
     work, _ = finished
     assert set(Laboratory(work).look_up(plan())) == {"reviews", "nb", "words", "swapped"}

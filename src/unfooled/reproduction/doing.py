@@ -41,7 +41,8 @@ from unfooled.reproduction.stages import (
     Words,
 )
 from unfooled.training.class_words import count_class_words
-from unfooled.training.record import read_record
+from unfooled.training.record import FILE as RECORD
+from unfooled.training.record import has_weights, read_record
 from unfooled.training.trainer import train
 from unfooled.victims.base import TextValue
 
@@ -122,7 +123,7 @@ def is_there(stage: Stage, folder: Path) -> bool:
     """Whether what a finished stage left has not been taken away."""
     made = file_of(stage, folder)
     if isinstance(stage, Train | Harden):
-        return (made / "training.json").is_file()
+        return (made / RECORD).is_file() and has_weights(made)
     if isinstance(stage, Attack | Show):
         return (made / "run.sqlite").is_file() or (folder / NOTHING).is_file()
     return made.exists()
