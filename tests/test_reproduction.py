@@ -156,6 +156,7 @@ def test_a_page_has_its_parts(pages: Path, name: str) -> None:
     for heading in ("## Claims", "## Settings", "## Why numbers differ", "## What was run"):
         assert heading in text
     assert text.count("| claim | paper | measured | judgement |") == 1
+    assert " steps | `" in text  # how far trainings went
     for claim in paper.claims:
         assert claim.sentence.replace("|", "\\|") in text
     for table in paper.tables:

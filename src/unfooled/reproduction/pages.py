@@ -9,10 +9,11 @@ from typing import Any
 
 from unfooled.reproduction.claims import Claim, Judgement
 from unfooled.reproduction.document import Block, Bullets, Grid, Heading, Image, Paragraph
-from unfooled.reproduction.doing import seconds_of
+from unfooled.reproduction.doing import MODEL, seconds_of
 from unfooled.reproduction.findings import Findings, shown
 from unfooled.reproduction.paper import Cell, Paper, Plan, Scale, Table
 from unfooled.reproduction.stages import Attack, Chosen, Harden, Show, Train
+from unfooled.training.record import read_record
 
 _LEGEND = (
     "A claim holds, or does not hold, where the whole 95 % interval says so; otherwise, and of fewer than "
@@ -124,9 +125,10 @@ def _stages(findings: Findings) -> Grid:
 def _what(stage: Any, findings: Findings) -> str:
     match stage:
         case Train():
-            return f"train {stage.family} on {stage.data.source}, seed {dict(stage.options).get('seed', 0)}"
+            seed = dict(stage.options).get("seed", 0)
+            return f"train {stage.family} on {stage.data.source}, seed {seed}{_steps(stage, findings)}"
         case Harden():
-            return f"{stage.method} of {stage.model} on {stage.data.source}"
+            return f"{stage.method} of {stage.model} on {stage.data.source}{_steps(stage, findings)}"
         case Attack():
             n = len(findings.results(stage.name))
             return f"{stage.attack} on {_model(stage.model)}, {n} rows, seed {stage.seed}"
@@ -135,6 +137,13 @@ def _what(stage: Any, findings: Findings) -> str:
         case Chosen():
             return f"{stage.n} rows of the first {stage.of} that all models get right, seed {stage.seed}"
     return str(stage.kind)
+
+
+def _steps(stage: Train | Harden, findings: Findings) -> str:
+    """How far a training went, which a limit of time decides differently on another machine."""
+    record = read_record(findings.done[stage.name].folder / MODEL) or {}
+    steps = record.get("metrics", {}).get("steps")
+    return f", {steps:,} steps" if steps else ""
 
 
 def _model(model: Any) -> str:
