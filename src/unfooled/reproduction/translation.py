@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.registry import registry
-from unfooled.reproduction.stages import Attack, Model, Rows, Settings, Stage, Train
+from unfooled.reproduction.stages import Attack, Model, Rows, Stage, Train
 from unfooled.training.watching import TrainObserver
 
 FAMILIES = ("seq2seq-",)
@@ -26,12 +26,12 @@ def available() -> bool:
     return all(name.partition("@")[0] in known for name in ATTACKS.values())
 
 
-def stages(train_on: Rows, test: Rows, options: dict[str, Settings], n: dict[str, int]) -> list[Stage]:
+def stages(train_on: Rows, test: Rows, n: dict[str, int]) -> list[Stage]:
     """Both models and both attacks: `translation-VICTIM`, `translation-VICTIM-ATTACK`."""
     if not available():
         return []
     made: list[Stage] = [
-        Train(name=f"translation-{victim}", family=family, data=train_on, options=options.get(victim, ()))
+        Train(name=f"translation-{victim}", family=family, data=train_on)
         for victim, family in VICTIMS.items()
     ]
     made += [
