@@ -22,7 +22,9 @@ from unfooled.evaluation.lock import Lock
 from unfooled.reproduction import laboratory
 from unfooled.reproduction.crew import helpers
 from unfooled.reproduction.findings import Findings
-from unfooled.reproduction.laboratory import FILE, Laboratory, read_note
+from unfooled.reproduction.laboratory import FILE, Laboratory, Watcher, read_note
+from unfooled.reproduction.paper import Paper, Plan
+from unfooled.reproduction.reproduce import reproduce
 from unfooled.reproduction.stages import Stage, Train
 from unfooled.training.watching import TrainObserver
 
@@ -54,7 +56,7 @@ def test_a_stage_that_is_held_is_passed_over(tmp_path: Path, monkeypatch: pytest
     waits: list[str] = []
 
     class Waiting(Seen):
-        def waits(self, stage: Stage, why: str) -> None:
+        def waits(self, stage: Stage) -> None:
             assert self.done == ["words"]  # all that could be done without the model
             waits.append(stage.name)
             lock.release()
@@ -80,7 +82,7 @@ def test_a_helper_does_what_the_first_is_not_at(tmp_path: Path) -> None:
             yield TrainObserver()
 
     seen = Slow()
-    with helpers(1, plan(), work, None):
+    with helpers(1, plan(), work, None, seen):
         together = Findings(Laboratory(work, watcher=seen).carry_out(plan()))
     assert multiprocessing.active_children() == []
     assert "words" in seen.there
@@ -90,12 +92,58 @@ def test_a_helper_does_what_the_first_is_not_at(tmp_path: Path) -> None:
     assert marks[0] == marks[1]
 
 
-def test_what_fails_is_said_by_the_first(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
+def test_a_helper_that_fails_says_so_and_the_first_goes_on(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     wrong = (plan()[0], Train(name="nb", family="naive-bayes", data=TEST, options=(("alpha", "x"),)))
-    with pytest.raises(UserError, match="alpha"), helpers(1, wrong, tmp_path, None):
+    with pytest.raises(UserError, match="alpha"), helpers(1, wrong, tmp_path, None, Watcher()):
+        (helper,) = multiprocessing.active_children()
+        helper.join(PATIENCE)
+        assert helper.exitcode == 1
         Laboratory(tmp_path).carry_out(wrong)
     assert multiprocessing.active_children() == []
+    told = capfd.readouterr().err
+    assert "a helper stopped" in told
+    assert "alpha" in told
+    assert "Traceback" not in told
+
+
+def test_a_helper_that_was_killed_is_told_of(tmp_path: Path) -> None:
+    seen = Seen()
+    with helpers(1, plan()[:1], tmp_path, None, seen):
+        (helper,) = multiprocessing.active_children()
+        helper.kill()
+        helper.join(PATIENCE)
+    assert seen.told == ["1 of 1 helpers were killed (signal 9): out of memory?"]
+
+
+def test_all_share_the_cores(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(4)
+        with helpers(1, plan()[:1], tmp_path, None, Watcher()):
+            assert torch.get_num_threads() == 2
+        assert torch.get_num_threads() == 4
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_what_another_process_ends_in_this_very_moment_is_not_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at a stage and its lock."""
+    taken = Lock.take
+
+    def late(file: Path) -> Lock:
+        monkeypatch.setattr(Lock, "take", taken)
+        Laboratory(tmp_path).carry_out(plan()[:1])
+        return taken(file)
+
+    monkeypatch.setattr(Lock, "take", late)
+    seen = Seen()
+    Laboratory(tmp_path, watcher=seen).carry_out(plan()[:1])
+    assert (seen.done, seen.there) == ([], ["reviews"])
 
 
 SLOW = """
@@ -104,6 +152,7 @@ from pathlib import Path
 import toy_plan
 from unfooled.reproduction import doing
 from unfooled.reproduction.crew import helpers
+from unfooled.reproduction.laboratory import Watcher
 
 before = doing.do
 
@@ -115,7 +164,7 @@ def slow(stage, lab, folder):
 doing.do = slow  # in the helper as well, which runs this file up to here
 if __name__ == "__main__":
     reviews, _, words, _ = toy_plan.plan()
-    with helpers(1, (reviews, words), Path(sys.argv[1]), None):
+    with helpers(1, (reviews, words), Path(sys.argv[1]), None, Watcher()):
         time.sleep(600)
 """
 
@@ -132,7 +181,7 @@ def test_helpers_leave_with_the_first(tmp_path: Path, end: str) -> None:
     first = subprocess.Popen(
         [sys.executable, str(script), str(work)],
         env=os.environ | {"PYTHONPATH": paths},
-        stderr=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         # A shell that runs the tests in the background leaves Ctrl-C ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
@@ -153,12 +202,59 @@ def test_helpers_leave_with_the_first(tmp_path: Path, end: str) -> None:
         eventually(free)
     finally:
         first.kill()
-        first.communicate()
+        first.wait(PATIENCE)
     note = read_note(folder)
     assert note["status"] == "running"
     assert note["seconds"] > 0
 
 
-def test_none_is_not_a_number_of_workers() -> None:
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        (["--scale", "smoke"], 1),
+        ([], 2),
+        (["--workers", "3"], 3),
+        (["--scale", "smoke", "--workers", "2"], 2),
+    ],
+)
+def test_how_many_the_command_asks_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], asked: int
+) -> None:
+    given: list[int] = []
+
+    def stop(*_: object, workers: int, **__: object) -> None:
+        given.append(workers)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unfooled.cli.reproduce.check", lambda *_, **__: None)
+    monkeypatch.setattr("unfooled.cli.reproduce.reproduce", stop)
+    done = CliRunner().invoke(app, ["reproduce", "bae", "--work", str(tmp_path), *options])
+    assert done.exit_code == 130
+    assert given == [asked]
+
+
+def test_no_more_than_there_is_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    @contextmanager
+    def counted(number: int, *_: object) -> Iterator[None]:
+        asked.append(number)
+        yield
+
+    monkeypatch.setattr("unfooled.reproduction.reproduce.helpers", counted)
+    made = Plan(stages=plan()[:3], settings=("s",), differs="d")
+    paper = Paper(name="toy", title="Toy", citation="c", plan=lambda scale: made, claims=())
+
+    def run(workers: int) -> None:
+        reproduce(paper, scale="smoke", work=tmp_path / "work", out=tmp_path / "out", workers=workers)
+
+    run(1000)
+    run(1000)
+    assert asked == [2, 0]  # three stages to do; then none
+    with pytest.raises(UserError, match="with 0 workers"):
+        run(0)
+
+
+def test_zero_workers_are_refused() -> None:
     done = CliRunner().invoke(app, ["reproduce", "bae", "--workers", "0"])
     assert done.exit_code == 2

@@ -358,6 +358,11 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> Non
         trained("svm", singles(), foreign, resume=True)
     with pytest.raises(UserError, match="other data"):
         trained("naive-bayes", singles(30), foreign, resume=True)
+    (foreign / "model.skops").unlink()
+    with pytest.raises(UserError, match="already holds a trained model"):
+        trained("naive-bayes", singles(), foreign)
+    trained("naive-bayes", singles(), foreign, resume=True)  # its record alone is no model
+    assert (foreign / "model.skops").is_file()
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="is a file"):
         trained("svm", singles(), tmp_path / "file")

@@ -45,10 +45,14 @@ class Seen(Watcher):
     def __init__(self, stop_after: int | None = None) -> None:
         self.done: list[str] = []
         self.there: list[str] = []
+        self.told: list[str] = []
         self.stop_after = stop_after
 
     def begins(self, stage: Stage, number: int, total: int, *, finished: bool) -> None:
         (self.there if finished else self.done).append(stage.name)
+
+    def notes(self, line: str) -> None:
+        self.told.append(line)
 
     @contextmanager
     def attacking(self, title: str) -> Iterator[Observer]:

@@ -57,12 +57,15 @@ class LiveWatcher(Watcher):
         state = " (done)" if finished else ""
         self._say(f"{self._paper} {number}/{total}: {stage.kind} {stage.name}{state}")
 
-    def waits(self, stage: Stage, why: str) -> None:
-        self._say(f"  waiting: {why}")
+    def waits(self, stage: Stage) -> None:
+        self._say(f"  waiting for {stage.kind} {stage.name}, which another process is at")
 
     def ended(self, stage: Stage, seconds: float) -> None:
         if seconds >= 2:
             self._say(f"  {duration(seconds)}")
+
+    def notes(self, line: str) -> None:
+        self._say(line)
 
     def attacking(self, title: str) -> AbstractContextManager[Observer]:
         return _Attacking(self._console, title=title)

@@ -56,9 +56,11 @@ class Watcher:
 
     def begins(self, stage: Stage, number: int, total: int, *, finished: bool) -> None: ...
 
-    def waits(self, stage: Stage, why: str) -> None: ...
+    def waits(self, stage: Stage) -> None: ...
 
     def ended(self, stage: Stage, seconds: float) -> None: ...
+
+    def notes(self, line: str) -> None: ...
 
     def attacking(self, title: str) -> AbstractContextManager[Observer]:
         return nullcontext(Observer())
@@ -87,7 +89,9 @@ class Laboratory:
         given = data or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
         self.data_root = given.expanduser() if given else None
         self.done: dict[str, Done] = {}
-        self._marks: dict[str, str] = {}  # fingerprints
+        self._began = time.time()
+        self._commit = commit()  # of the code that runs, whatever happens to the checkout meanwhile
+        self._fingerprints: dict[str, str] = {}
         self._models: dict[Model, Victim] = {}
         self._data: dict[Rows, Dataset] = {}
 
@@ -102,25 +106,22 @@ class Laboratory:
         left = {number: stage for number, stage in enumerate(ordered, 1) if stage.name not in self.done}
         waited: set[str] = set()
         while left:
-            held: list[tuple[Stage, LockedError]] = []
-            for number, stage in list(left.items()):
+            held: list[Stage] = []
+            for number, stage in left.items():
                 if not all(name in self.done for name in needs_of(stage)):
                     continue
                 found = self._one(stage, number, len(ordered))
-                if isinstance(found, LockedError):
-                    held.append((stage, found))
-                    continue
-                self.done[stage.name] = found
-                del left[number]
-                if held:
-                    break  # those before it may be free by now
+                if found:
+                    self.done[stage.name] = found
+                    del left[number]
+                    break  # and look again from the first: it may be free by now
+                held.append(stage)
             else:
-                for stage, error in held:
+                for stage in held:
                     if stage.name not in waited:
-                        self.watcher.waits(stage, error.cause)
-                waited |= {stage.name for stage, _ in held}
-                if held:
-                    time.sleep(_PAUSE)
+                        self.watcher.waits(stage)
+                        waited.add(stage.name)
+                time.sleep(_PAUSE)
         return {stage.name: self.done[stage.name] for stage in ordered}
 
     def require_data(self, stages: Sequence[Stage]) -> None:
@@ -157,17 +158,18 @@ class Laboratory:
                 self.done[stage.name] = found
         return {stage.name: self.done[stage.name] for stage in stages if stage.name in self.done}
 
-    def _one(self, stage: Stage, number: int, total: int) -> Done | LockedError:
-        """Done now or before; or who is at it."""
-        fingerprint = self._marks[stage.name] = self._marks.get(stage.name) or self.fingerprint(stage)
+    def _one(self, stage: Stage, number: int, total: int) -> Done | None:
+        """Done now or before; nothing while another process is at it."""
+        fingerprint = self._fingerprints.get(stage.name) or self.fingerprint(stage)
+        self._fingerprints[stage.name] = fingerprint
         folder = self.folder(stage, fingerprint)
         found = _finished(stage, folder, fingerprint)
         if found is None:
             _make(folder)
             try:
                 lock = Lock.take(folder / FILE)
-            except LockedError as error:
-                return error
+            except LockedError:
+                return None
             try:
                 found = _finished(stage, folder, fingerprint)  # by another process, in this very moment
                 if found is None:
@@ -176,6 +178,8 @@ class Laboratory:
             finally:
                 lock.release()
         self.watcher.begins(stage, number, total, finished=True)
+        if (folder / FILE).stat().st_mtime > self._began:
+            self.watcher.ended(stage, found.seconds)  # by another process, meanwhile
         return found
 
     def _do(self, stage: Stage, folder: Path, fingerprint: str) -> Done:
@@ -190,10 +194,9 @@ class Laboratory:
             write_note(folder, note | {"status": "running", "seconds": round(seconds, 1)})
             raise
         spent = doing.seconds_of(stage, folder) or round(spent + time.perf_counter() - began, 1)
-        here = commit()
-        write_note(folder, note | {"status": "finished", "seconds": spent, "commit": here})
+        write_note(folder, note | {"status": "finished", "seconds": spent, "commit": self._commit})
         self.watcher.ended(stage, spent)
-        return Done(stage, folder, fingerprint, spent, here)
+        return Done(stage, folder, fingerprint, spent, self._commit)
 
     # -- where a stage lies --------------------------------------------------------------------------
 
@@ -211,7 +214,7 @@ class Laboratory:
     def folder(self, stage: Stage, fingerprint: str) -> Path:
         """Two papers may call the same work differently: the fingerprint decides."""
         home, mark = self.work / stage.kind, fingerprint[:12]
-        there = sorted(home.glob(f"*-{mark}")) if home.is_dir() else []
+        there = sorted(home.glob(f"*-{mark}"), key=_unfinished_last) if home.is_dir() else []
         return there[0] if there else home / f"{stage.name}-{mark}"
 
     # -- what stages ask for ---------------------------------------------------------------------------
@@ -301,6 +304,10 @@ def _finished(stage: Stage, folder: Path, fingerprint: str) -> Done | None:
     if noted.get("status") != "finished" or not doing.is_there(stage, folder):
         return None
     return Done(stage, folder, fingerprint, float(noted["seconds"]), str(noted.get("commit", "")))
+
+
+def _unfinished_last(folder: Path) -> tuple[bool, str]:
+    return (read_note(folder).get("status") != "finished", folder.name)
 
 
 def write_note(folder: Path, content: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from unfooled.reproduction.document import Grid, to_html, to_markdown
 from unfooled.reproduction.findings import Findings
 from unfooled.reproduction.laboratory import Laboratory, Watcher
 from unfooled.reproduction.pages import page
-from unfooled.reproduction.paper import Paper, Scale, require_scale
+from unfooled.reproduction.paper import Paper, Plan, Scale, require_scale
 from unfooled.reproduction.papers import NAMES, find_paper
 from unfooled.reproduction.pictures import draw
 from unfooled.reproduction.provenance import provenance
@@ -79,7 +79,8 @@ def reproduce(
     What was done lies in `work`; the same call again goes on after a stop and does nothing twice. `data` is
     the folder of data sets, by default $UNFOOLED_DATA. `so_far` runs nothing and judges what is finished;
     what no finished stage measures keeps the judgement of the page in `out`, marked as an earlier one.
-    `workers` processes do stages that do not need each other side by side.
+    `workers` processes do stages that do not need each other side by side; a script that asks for more than
+    one needs its calls below `if __name__ == "__main__":`.
     """
     chosen = find_paper(paper) if isinstance(paper, str) else paper
     size = require_scale(scale)
@@ -90,7 +91,7 @@ def reproduce(
     if so_far:
         done = lab.look_up(plan.stages)
     else:
-        with helpers(workers - 1, plan.stages, lab.work, lab.data_root):
+        with helpers(_useful(workers, plan, lab) - 1, plan.stages, lab.work, lab.data_root, lab.watcher):
             done = lab.carry_out(plan.stages)
     if not done:
         raise UserError(f"{lab.work} holds nothing of {chosen.name} yet", "run it without --so-far")
@@ -113,6 +114,16 @@ def reproduce(
         (folder / name).write_text(content, encoding="utf-8")
     written = (*(folder / name for name in files), *(path for _, path in pictures))
     return replace(found, files=written)
+
+
+def _useful(workers: int, plan: Plan, lab: Laboratory) -> int:
+    """No more than there are stages to do."""
+    if workers < 1:
+        raise UserError(f"there is no reproduction with {workers} workers", "ask for at least one")
+    if workers == 1:
+        return 1
+    finished = Laboratory(lab.work, lab.data_root).look_up(plan.stages)
+    return max(1, min(workers, len(plan.stages) - len(finished)))
 
 
 def check(

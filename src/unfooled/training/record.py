@@ -66,11 +66,13 @@ def claim(out: Path, plan: Mapping[str, Any], *, resume: bool, restart: bool) ->
             "name another folder, or pass --restart to replace it",
         )
     if earlier and not _begun(out, earlier):
-        clear(out)  # it failed before there was anything to go on with, or its weights were taken away
+        clear(out)  # it failed before there was anything to go on with
         earlier = None
     if earlier:
         _check_same(out, earlier, plan, resume=resume)
-        return earlier
+        if earlier.get("status") != "finished" or has_weights(out):
+            return earlier
+        clear(out)  # somebody took the weights away
     out.mkdir(parents=True, exist_ok=True)
     write_record(out, new)
     return new
@@ -78,7 +80,7 @@ def claim(out: Path, plan: Mapping[str, Any], *, resume: bool, restart: bool) ->
 
 def has_weights(folder: Path) -> bool:
     """Whether the model itself lies beside its record."""
-    return any(any(folder.glob(pattern)) for pattern in ("*.safetensors", "*.skops"))
+    return any(any(folder.glob(pattern)) for pattern in ("*.safetensors", "*.skops", "*.bin"))
 
 
 def clear(folder: Path) -> None:
@@ -113,8 +115,7 @@ def machine() -> str:
 
 
 def _begun(out: Path, earlier: Mapping[str, Any]) -> bool:
-    whole = earlier.get("status") == "finished" and has_weights(out)
-    return whole or (out / STUDY).exists() or any((out / CHECKPOINTS).glob("*"))
+    return earlier.get("status") == "finished" or (out / STUDY).exists() or any((out / CHECKPOINTS).glob("*"))
 
 
 def _check_same(out: Path, earlier: Mapping[str, Any], plan: Mapping[str, Any], *, resume: bool) -> None:

@@ -59,7 +59,7 @@ def train_translator(
     """Train `family` on parallel text and write the model to the folder `out`.
 
     `valid` is parallel text or the share of the pairs, drawn at random, whose BLEU decides which epoch is
-    kept. Same seed, same model, unless `minutes` ends it.
+    kept. Same seed, same model, unless `minutes` are given: the learning rate follows the clock then.
     """
     watcher = observer or TrainObserver()
     chosen = find_family(family)
