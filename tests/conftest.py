@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 # The numbers of one thread are the numbers of every thread count; two cores are not worth the contention.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# A shell that starts the tests in the background has Ctrl-C ignored, by them and by all that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

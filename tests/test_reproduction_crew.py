@@ -182,8 +182,6 @@ def test_helpers_leave_with_the_first(tmp_path: Path, end: str) -> None:
         [sys.executable, str(script), str(work)],
         env=os.environ | {"PYTHONPATH": paths},
         stderr=subprocess.DEVNULL,
-        # A shell that runs the tests in the background leaves Ctrl-C ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:
         folder = words_of(work)
