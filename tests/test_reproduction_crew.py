@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from toy_plan import TEST, Seen, plan
+from toy_plan import TEST, Seen, held, plan
 from unfooled.cli.app import app
 from unfooled.errors import LockedError, UserError
 from unfooled.evaluation.lock import Lock
@@ -47,12 +47,7 @@ def words_of(work: Path) -> Path:
 def test_a_stage_that_is_held_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
     monkeypatch.setattr(laboratory, "_PAUSE", 0.0)
-    first = Laboratory(tmp_path)
-    first.carry_out(plan()[:1])
-    stage = plan()[1]
-    folder = first.folder(stage, first.fingerprint(stage))
-    folder.mkdir(parents=True)
-    lock = Lock.take(folder / FILE)
+    lock = held(tmp_path, plan()[1])
     waits: list[str] = []
 
     class Waiting(Seen):

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from toy_plan import REVIEWS, TEST, Seen, plan
+from toy_plan import REVIEWS, TEST, Seen, held, plan
 from unfooled.errors import UserError
-from unfooled.evaluation.lock import Lock
 from unfooled.reproduction import doing, laboratory
 from unfooled.reproduction.claims import AtLeast, Claim
 from unfooled.reproduction.findings import (
@@ -97,12 +96,8 @@ def test_a_stage_that_another_process_is_at_is_waited_for(
     tmp_path: Path, finished: tuple[Path, Findings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(laboratory, "_PAUSE", 0.0)
-    first = Laboratory(tmp_path)
-    first.carry_out(plan()[:1])
-    stage = plan()[1]
-    folder = first.folder(stage, first.fingerprint(stage))
-    folder.mkdir(parents=True)
-    lock = Lock.take(folder / FILE)
+    lock = held(tmp_path, plan()[1])
+    folder = lock.path.parent
 
     class Waiting(Seen):
         def waits(self, stage: Stage) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from unfooled.core.result import Result
+from unfooled.evaluation.lock import Lock
 from unfooled.evaluation.run import Observer
-from unfooled.reproduction.laboratory import Watcher
+from unfooled.reproduction.laboratory import FILE, Laboratory, Watcher
 from unfooled.reproduction.stages import (
     Attack,
     Fixture,
@@ -68,3 +70,12 @@ class Stopping(Observer):
         self.count += 1
         if self.after is not None and self.count > self.after:
             raise KeyboardInterrupt
+
+
+def held(work: Path, stage: Stage) -> Lock:
+    """As if another process were at a stage that needs the reviews alone."""
+    first = Laboratory(work)
+    first.carry_out([REVIEWS])
+    folder = first.folder(stage, first.fingerprint(stage))
+    folder.mkdir(parents=True)
+    return Lock.take(folder / FILE)
