@@ -50,16 +50,20 @@ class Settings:
 def require_resources(recipe: Recipe) -> dict[str, str]:
     """Fingerprints of what the recipe reads besides the victim; one error names all that is missing."""
     if missing := missing_resources(recipe):
-        raise ResourceError(
-            f"{recipe.full_name} needs {', '.join(missing)}, not here yet",
-            f"run: unfooled resources get {' '.join(missing)}",
-        )
+        raise not_here(recipe.full_name, missing)
     found = {name: _fingerprint(name, variant) for name, variant in _variants(recipe).items()}
     for path, remedy in recipe.files().items():
         if not Path(path).expanduser().is_file():
             raise ResourceError(f"{recipe.full_name} reads the file {path}, which is not here", remedy)
         found[f"file:{path}"] = store.fingerprint(path)
     return found
+
+
+def not_here(who: str, missing: list[str]) -> ResourceError:
+    return ResourceError(
+        f"{who} needs {', '.join(missing)}, not here yet",
+        f"run: unfooled resources get {' '.join(missing)}",
+    )
 
 
 def missing_resources(recipe: Recipe) -> list[str]:

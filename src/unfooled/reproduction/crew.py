@@ -70,7 +70,7 @@ def _dismiss(crew: Sequence[BaseProcess], watcher: Watcher) -> None:
 @contextmanager
 def _shared(processes: int) -> Iterator[int]:
     """How many threads each of `processes` has; this one computes with so many in here."""
-    before = share = 1
+    share = 1
     with ExitStack() as stack:
         with suppress(ImportError):
             import torch

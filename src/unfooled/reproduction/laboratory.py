@@ -21,11 +21,11 @@ from unfooled.core.recipe import Recipe, load_part, with_everywhere, with_settin
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import VARIABLE, load_data
 from unfooled.defenses.saving import wrap
-from unfooled.errors import LockedError, ResourceError, UserError
+from unfooled.errors import LockedError, UserError
 from unfooled.evaluation.illusions.wrappers import Averaged
 from unfooled.evaluation.lock import Lock
 from unfooled.evaluation.run import Observer
-from unfooled.evaluation.session import missing_resources, require_resources
+from unfooled.evaluation.session import missing_resources, not_here, require_resources
 from unfooled.reproduction import doing, translation
 from unfooled.reproduction.provenance import commit
 from unfooled.reproduction.stages import (
@@ -141,11 +141,7 @@ class Laboratory:
             ):
                 missing |= set(missing_resources(self.recipe(stage)))
         if missing:
-            names = sorted(missing)
-            raise ResourceError(
-                f"this needs {', '.join(names)}, not here yet",
-                f"run: unfooled resources get {' '.join(names)}",
-            )
+            raise not_here("this", sorted(missing))
 
     def look_up(self, stages: Sequence[Stage]) -> dict[str, Done]:
         """Those that are finished already, as far as what they need is. Nothing is run."""
@@ -153,15 +149,22 @@ class Laboratory:
         for stage in in_order(tuple(stages)):
             if stage.name in self.done or not all(name in self.done for name in needs_of(stage)):
                 continue
-            fingerprint = self.fingerprint(stage)
+            fingerprint = self._known_fingerprint(stage)
             if found := _finished(stage, self.folder(stage, fingerprint), fingerprint):
                 self.done[stage.name] = found
         return {stage.name: self.done[stage.name] for stage in stages if stage.name in self.done}
 
+    def unfinished(self, stages: Sequence[Stage]) -> int:
+        """How many are left to do. What is finished is still told of when it is carried out."""
+        before = dict(self.done)
+        try:
+            return len(stages) - len(self.look_up(stages))
+        finally:
+            self.done = before
+
     def _one(self, stage: Stage, number: int, total: int) -> Done | None:
         """Done now or before; nothing while another process is at it."""
-        fingerprint = self._fingerprints.get(stage.name) or self.fingerprint(stage)
-        self._fingerprints[stage.name] = fingerprint
+        fingerprint = self._known_fingerprint(stage)
         folder = self.folder(stage, fingerprint)
         found = _finished(stage, folder, fingerprint)
         if found is None:
@@ -210,6 +213,12 @@ class Laboratory:
             found = require_resources(self.recipe(stage))
             parts += [json.dumps(sorted(value for name, value in found.items() if not _is_path(name)))]
         return digest(*parts)
+
+    def _known_fingerprint(self, stage: Stage) -> str:
+        """Taken once: it reads all of the stage's data."""
+        if stage.name not in self._fingerprints:
+            self._fingerprints[stage.name] = self.fingerprint(stage)
+        return self._fingerprints[stage.name]
 
     def folder(self, stage: Stage, fingerprint: str) -> Path:
         """Two papers may call the same work differently: the fingerprint decides."""

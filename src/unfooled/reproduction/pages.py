@@ -140,7 +140,7 @@ def _what(stage: Any, findings: Findings) -> str:
 
 
 def _steps(stage: Train | Harden, findings: Findings) -> str:
-    """How far a training went, which a limit of time decides differently on another machine."""
+    """How far a training went."""
     record = read_record(findings.done[stage.name].folder / MODEL) or {}
     steps = record.get("metrics", {}).get("steps")
     return f", {steps:,} steps" if steps else ""

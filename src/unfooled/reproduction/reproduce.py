@@ -120,10 +120,7 @@ def _useful(workers: int, plan: Plan, lab: Laboratory) -> int:
     """No more than there are stages to do."""
     if workers < 1:
         raise UserError(f"there is no reproduction with {workers} workers", "ask for at least one")
-    if workers == 1:
-        return 1
-    finished = Laboratory(lab.work, lab.data_root).look_up(plan.stages)
-    return max(1, min(workers, len(plan.stages) - len(finished)))
+    return 1 if workers == 1 else max(1, min(workers, lab.unfinished(plan.stages)))
 
 
 def check(
