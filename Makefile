@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test hostile check format bench clean
 
 # Train a small classifier on real reviews, attack it, print the table, write demo/report.
 demo: $(STAMP)
@@ -15,6 +15,10 @@ demo: $(STAMP)
 test: $(STAMP)
 	-$(BIN)/unfooled resources get all
 	$(BIN)/python -m pytest
+
+# Every hostile file, answer and text, not just some of each; writes the table in docs/trust.md.
+hostile: $(STAMP)
+	HOSTILE=full $(BIN)/python -m pytest tests/hostile --trust-table docs/trust.md
 
 # What CI runs besides the tests.
 check: $(STAMP)

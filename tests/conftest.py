@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# The table of docs/trust.md stands between these.
+BEGIN, END = "<!-- hostile: begin -->", "<!-- hostile: end -->"
+_hostile_tried: dict[str, dict[str, int]] = {}
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--runslow", action="store_true", help="also run the tests marked slow")
+    parser.addoption("--trust-table", type=Path, help="page whose table of hostile cases is written anew")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -23,6 +29,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if "slow" in item.keywords:
                 item.add_marker(skip)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    mark = item.get_closest_marker("hostile")
+    if mark is not None and (report.when == "call" or not report.passed):
+        counts = _hostile_tried.setdefault(mark.args[0], {"passed": 0, "failed": 0, "skipped": 0})
+        counts[report.outcome] += 1
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    page: Path | None = session.config.getoption("--trust-table")
+    if page is None or not _hostile_tried:
+        return
+    rows = ["| what was attacked | tried | failed | not run here |", "|---|---|---|---|"]
+    for suite, counts in sorted(_hostile_tried.items()):
+        ran = counts["passed"] + counts["failed"]
+        rows.append(f"| {suite} | {ran:,} | {counts['failed']} | {counts['skipped']} |")
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    page.write_text(f"{before}{BEGIN}\n{chr(10).join(rows)}\n{END}{after}", encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)
