@@ -71,7 +71,7 @@ def plain_loop(victim: Any, rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 def unfooled(session: Any, rows: Sequence[Row], first: int) -> list[tuple[str, str, int]]:
     """Outcome, text and changed words of each review, in order."""
-    from unfooled.data.examples import Example
+    from unfooled.core.example import Example
 
     examples = [Example(first + at, (("text", row.text),), row.label, "text") for at, row in enumerate(rows)]
     results = sorted(session.attack(examples), key=lambda one: one.key)
@@ -80,7 +80,7 @@ def unfooled(session: Any, rows: Sequence[Row], first: int) -> list[tuple[str, s
 
 def measure(victim: Any, rows: Sequence[Row], blocks: int, block: int) -> dict[str, Any]:
     from unfooled.core.recipe import load_recipe, with_setting
-    from unfooled.evaluation.session import Session
+    from unfooled.core.session import Session
 
     recipe = with_setting(load_recipe("jsma"), "search.size", str(DICTIONARY))
     recipe = with_setting(recipe, "search.most", str(MOST))

@@ -37,8 +37,8 @@ def untrained(family: str, data: str) -> Any:
     from unfooled.training.networks import make_model
     from unfooled.training.preparation import prepare
     from unfooled.training.watching import TrainObserver
-    from unfooled.victims.huggingface import HuggingFaceVictim
-    from unfooled.victims.quiet import quiet
+    from unfooled.victims.torch.huggingface import HuggingFaceVictim
+    from unfooled.victims.torch.quiet import quiet
 
     chosen = find_family(family)
     options = settle(chosen, {"vectors": "none"} if "vectors" in chosen.defaults else {})
@@ -58,7 +58,7 @@ def sample(data: str, count: int) -> list[Any]:
 
 
 def measure(victim: Any, texts: Sequence[Any], rounds: int) -> dict[str, Any]:
-    from unfooled.evaluation.compare import beside_bare_loop
+    from unfooled.checks.compare import beside_bare_loop
 
     victim.predict(texts)  # the libraries prepare themselves for each shape of a batch
     tokens, padding = victim.meter.tokens, victim.meter.padding

@@ -27,10 +27,10 @@ def plain_loop(victim: Any, pairs: Sequence[tuple[str, str]]) -> list[tuple[str,
     """The attacked sentence and its translation, one sentence after the other."""
     import torch
 
-    from unfooled.attacks.typo import typos_of
-    from unfooled.resources.bleu import sentence_score
     from unfooled.text import Text
-    from unfooled.victims.decoding import longest_output
+    from unfooled.translation.attacks.typo import typos_of
+    from unfooled.translation.bleu import sentence_score
+    from unfooled.translation.decoding import longest_output
 
     def translate(text: str) -> str:
         ids = victim.tokenizer([text], return_tensors="pt")["input_ids"]
@@ -59,7 +59,7 @@ def plain_loop(victim: Any, pairs: Sequence[tuple[str, str]]) -> list[tuple[str,
 
 
 def unfooled(session: Any, pairs: Sequence[tuple[str, str]], first: int) -> list[tuple[str, str, int]]:
-    from unfooled.data.examples import Example
+    from unfooled.core.example import Example
 
     examples = [
         Example(first + at, (("text", source),), 0, "text", reference=reference)
@@ -71,7 +71,7 @@ def unfooled(session: Any, pairs: Sequence[tuple[str, str]], first: int) -> list
 
 def measure(victim: Any, pairs: Sequence[tuple[str, str]], blocks: int, block: int) -> dict[str, Any]:
     from unfooled.core.recipe import load_recipe
-    from unfooled.evaluation.session import Session
+    from unfooled.core.session import Session
 
     session = Session(victim, load_recipe("typo@important"))
     warm = pairs[blocks * block :]
@@ -122,7 +122,7 @@ def main() -> None:
     one_thread()
     import torch
 
-    from unfooled.data.parallel import load_parallel
+    from unfooled.translation.parallel import load_parallel
     from unfooled.victims.loading import load_victim
 
     torch.set_num_threads(1)

@@ -19,7 +19,7 @@ from protocol import Meter, one_thread, private_stdout, run_all, serve
 
 def build_recipe(name: str, *, encoder: bool, neighbours: str, masked_lm: str) -> Any:
     """The recipe, without its sentence encoder where the scenario has none."""
-    from unfooled.attacks.constraints import SentenceSimilarity
+    from unfooled.attacks.parts.constraints import SentenceSimilarity
     from unfooled.core.recipe import load_recipe, with_everywhere, with_setting
 
     recipe = load_recipe(name)
@@ -36,7 +36,7 @@ def build_recipe(name: str, *, encoder: bool, neighbours: str, masked_lm: str) -
 
 def open_session(args: argparse.Namespace) -> tuple[Any, Any]:
     """The session and its victim."""
-    from unfooled.evaluation.session import Session, Settings
+    from unfooled.core.session import Session, Settings
     from unfooled.victims.loading import load_victim
 
     kind = "sklearn" if args.victim.suffix == ".skops" else "hf"
@@ -59,7 +59,7 @@ def open_session(args: argparse.Namespace) -> tuple[Any, Any]:
 # ---------------------------------------------------------------------------------------------------
 # The one place that knows how an attack is run through the package.
 def attack_block(session: Any, rows: Sequence[Row], indices: Sequence[int]) -> list[dict[str, Any]]:
-    from unfooled.data.examples import Example
+    from unfooled.core.example import Example
 
     examples = [
         Example(key=index, content=(("text", rows[index].text),), label=rows[index].label, edit="text")

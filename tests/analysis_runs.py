@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from unfooled.core.result import Outcome, Result
-from unfooled.evaluation.store import RunFile
+from unfooled.core.victim import Victim
+from unfooled.runs.file import RunFile
 from unfooled.text import Text
-from unfooled.victims.base import Victim
 
 
 def changed(text: Text, key: int = 0, outcome: Outcome = "success", label: int = 1) -> Result:

@@ -17,19 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from unfooled.attacks.candidates import Candidates, Neighbours
-from unfooled.attacks.goals import Untargeted
-from unfooled.attacks.importance import Deletion, Importance
-from unfooled.attacks.search import GreedySwap
+from unfooled.attacks.parts.candidates import Candidates, Neighbours
+from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.importance import Deletion, Importance
+from unfooled.attacks.parts.search import GreedySwap
 from unfooled.core.attempt import Attempt, Scored, Search
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe
+from unfooled.core.victim import Probabilities, TextValue, digest, join_fields, softmax
 from unfooled.data.dataset import Dataset
-from unfooled.victims.alignment import Readable, mark
-from unfooled.victims.base import Probabilities, TextValue, digest, join_fields, softmax
 from unfooled.victims.fake import WEIGHTS, FakeVictim
-from unfooled.victims.huggingface import HuggingFaceVictim
-from unfooled.victims.whitebox import Of, WordVectors
+from unfooled.victims.torch.alignment import Readable, mark
+from unfooled.victims.torch.huggingface import HuggingFaceVictim
+from unfooled.victims.torch.whitebox import Of, WordVectors
 
 LABELS = ("negative", "positive")
 PLAIN = ["film", "story", "cast", "scene", "director", "music", "plot", "hour"]
@@ -193,8 +193,8 @@ def network(*, augmented: bool, seed: int = 0, steps: int = 20) -> HuggingFaceVi
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers
 
-    from unfooled.victims.models.configuration import WordModelConfig
-    from unfooled.victims.models.modeling import register
+    from unfooled.victims.torch.word_models.configuration import WordModelConfig
+    from unfooled.victims.torch.word_models.modeling import register
 
     transformers: Any = import_module("transformers")
     register()

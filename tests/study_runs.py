@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from unfooled.core.result import Outcome, Result
-from unfooled.evaluation.store import RunFile
+from unfooled.runs.file import RunFile
 from unfooled.text import Text
 
 HOSTILE = [

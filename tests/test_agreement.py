@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from unfooled.evaluation.study.agreement import agreement, fleiss_kappa, krippendorff_alpha
+from unfooled.people.study.agreement import agreement, fleiss_kappa, krippendorff_alpha
 
 pytest.importorskip("nltk", reason="the extra `web` is not installed")
 

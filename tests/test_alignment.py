@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tiny_models import bytelevel, wordpiece, words
 from unfooled.resources import store
 from unfooled.text import Text
-from unfooled.victims.alignment import Alignment, Marked, align, mark
+from unfooled.victims.torch.alignment import Alignment, Marked, align, mark
 
 pytest.importorskip("transformers")
 
@@ -29,7 +29,7 @@ def tokenizer(kind: str) -> Any:
             pytest.skip("the minilm resource is not here; unfooled resources get minilm")
         return AutoTokenizer.from_pretrained(store.path("minilm"))
     if kind == "word-models":
-        from unfooled.victims.models.vocabulary import build_word_tokenizer
+        from unfooled.victims.torch.word_models.vocabulary import build_word_tokenizer
 
         return build_word_tokenizer(["the film isn't good", "don't the cafe"], min_count=1)
     made = {"wordpiece": wordpiece, "bytelevel": bytelevel, "words": words}

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from analysis_runs import changed, write_run
 from unfooled.data.dataset import Dataset
 from unfooled.errors import CapabilityError, DataError, RunFileError, UserError, VictimError
-from unfooled.evaluation import analysis_pairs
-from unfooled.evaluation.analysis import analyse
-from unfooled.evaluation.analysis_attention import Attention, compare_attention, shifts_of
-from unfooled.evaluation.analysis_embeddings import gini, hoyer, relative_change, share_on
-from unfooled.evaluation.analysis_outcomes import outcomes
-from unfooled.evaluation.analysis_pairs import pair_of, portions
-from unfooled.evaluation.analysis_pca import principal, project
-from unfooled.evaluation.analysis_theorem import (
+from unfooled.internals import pairs as analysis_pairs
+from unfooled.internals.analysis import analyse
+from unfooled.internals.attention import Attention, compare_attention, shifts_of
+from unfooled.internals.embeddings import gini, hoyer, relative_change, share_on
+from unfooled.internals.outcomes import outcomes
+from unfooled.internals.pairs import pair_of, portions
+from unfooled.internals.pca import principal, project
+from unfooled.internals.theorem import (
     Check,
     HeadWeights,
     check_head,
@@ -34,7 +34,7 @@ from unfooled.evaluation.analysis_theorem import (
 )
 from unfooled.text import Text
 from unfooled.victims.fake import load as load_fake
-from unfooled.victims.whitebox import AttentionMaps
+from unfooled.victims.torch.whitebox import AttentionMaps
 
 # -- both sides of a result ------------------------------------------------------------------------------
 

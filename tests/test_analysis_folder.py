@@ -16,12 +16,12 @@ import pytest
 from analysis_runs import changed, write_run
 from reviews import sentences, write_csv
 from unfooled.errors import ResourceError, UserError
-from unfooled.evaluation.analysis import analyse
-from unfooled.evaluation.analysis_outcomes import outcomes
-from unfooled.report import figures
-from unfooled.report.analysis_folder import write_analysis
-from unfooled.report.figures_attention import token_label
-from unfooled.report.figures_heat import window
+from unfooled.internals.analysis import analyse
+from unfooled.internals.figures import common as figures
+from unfooled.internals.figures.attention import token_label
+from unfooled.internals.figures.heat import window
+from unfooled.internals.folder import write_analysis
+from unfooled.internals.outcomes import outcomes
 from unfooled.text import Text
 from unfooled.victims.fake import load as load_fake
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from toys import Answering, attack_one, encoder, linear, neighbours, tags
-from unfooled.attacks.candidates import CharacterEdits, Neighbours, edit_characters
 from unfooled.attacks.checks import check_recipe
-from unfooled.attacks.constraints import SamePartOfSpeech, SentenceSimilarity, edit_distance, on_scale
-from unfooled.attacks.goals import Targeted, Untargeted
-from unfooled.attacks.importance import Deletion, Masking, RandomOrder, TemporalScore
-from unfooled.attacks.search import GreedySwap, attackable
+from unfooled.attacks.parts.candidates import CharacterEdits, Neighbours, edit_characters
+from unfooled.attacks.parts.constraints import SamePartOfSpeech, SentenceSimilarity, edit_distance, on_scale
+from unfooled.attacks.parts.goals import Targeted, Untargeted
+from unfooled.attacks.parts.importance import Deletion, Masking, RandomOrder, TemporalScore
+from unfooled.attacks.parts.search import GreedySwap, attackable
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.engine import Engine
 from unfooled.core.program import Program
@@ -28,7 +28,7 @@ from unfooled.core.recipe import (
     with_setting,
 )
 from unfooled.errors import RunFileError, UnknownNameError
-from unfooled.registry import registry
+from unfooled.plugins import registry
 from unfooled.text import Text
 
 WEIGHTS = {"superb": 0.3, "pleasant": 0.1, "film": 0.02, "okay": 0.05, "passable": -0.05, "awful": -0.3}
@@ -429,7 +429,7 @@ def test_a_recipe_from_elsewhere_is_not_built() -> None:
     with pytest.raises(RunFileError, match="cannot be rebuilt"):
         recipe_from_json({"part": "subprocess:Popen", "args": "true"})
     with pytest.raises(RunFileError, match="cannot be rebuilt"):
-        recipe_from_json({"part": "unfooled.registry:Registry", "table": {}})
+        recipe_from_json({"part": "unfooled.plugins:Registry", "table": {}})
 
 
 def test_scored_keeps_what_the_victim_said() -> None:

@@ -15,25 +15,25 @@ import pytest
 from recheck import recheck
 from reviews import sentences
 from toys import Answering, attack_one, encoder, linear, tags
-from unfooled.attacks import masks
 from unfooled.attacks.checks import TEXTS, check_recipe
-from unfooled.attacks.constraints import SamePartOfSpeech, SentenceSimilarity
-from unfooled.attacks.goals import Untargeted
-from unfooled.attacks.importance import Deletion
-from unfooled.attacks.masks import MODES, FillMask, MaskAndFill, Mode, Move
-from unfooled.attacks.search import GreedySwap
+from unfooled.attacks.parts import masks
+from unfooled.attacks.parts.constraints import SamePartOfSpeech, SentenceSimilarity
+from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.importance import Deletion
+from unfooled.attacks.parts.masks import MODES, FillMask, MaskAndFill, Mode, Move
+from unfooled.attacks.parts.search import GreedySwap
 from unfooled.core.attempt import Attempt, attempt
 from unfooled.core.engine import Engine
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe, all_recipes, load_recipe, with_everywhere, with_setting
 from unfooled.core.result import Result
+from unfooled.core.session import Settings
 from unfooled.core.writing import TextGoal
 from unfooled.errors import UnknownNameError
-from unfooled.evaluation.run import attack
-from unfooled.evaluation.session import Settings
-from unfooled.evaluation.store import RunFile
 from unfooled.resources import store
 from unfooled.resources.fillmask import FillIn, MaskItem
+from unfooled.runs.attack import attack
+from unfooled.runs.file import RunFile
 from unfooled.text import Text
 from unfooled.victims.fake import FakeVictim
 

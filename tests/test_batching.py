@@ -11,7 +11,7 @@ import pytest
 
 from tiny_models import PIECES, TRANSFORMERS, WORD_KINDS, tiny
 from unfooled.batching import UNPADDED, like_length, padded_length, same_length
-from unfooled.victims.huggingface import MAX_TOKENS, MAX_TOKENS_RECURRENT, HuggingFaceVictim
+from unfooled.victims.torch.huggingface import MAX_TOKENS, MAX_TOKENS_RECURRENT, HuggingFaceVictim
 
 KINDS = TRANSFORMERS + WORD_KINDS
 LONGEST = 150
@@ -131,7 +131,7 @@ def test_recurrent_models_take_more_texts_along() -> None:
 def test_a_linear_layer_repeats_to_the_bit(width: int, outputs: int) -> None:
     """Also where rows are few, or not a multiple of what the processor takes at once."""
     torch = pytest.importorskip("torch")
-    from unfooled.victims.torch_hooks import steady_linear
+    from unfooled.victims.torch.hooks import steady_linear
 
     draw = torch.Generator().manual_seed(width * outputs)
     weight = torch.randn(outputs, width, generator=draw)
@@ -170,7 +170,7 @@ def test_a_transformer_of_odd_width_answers_the_same_alone(hidden: int) -> None:
 @pytest.mark.parametrize("kind", ["bert", "roberta", "lstm"])
 def test_tokens_are_those_of_the_library(kind: str) -> None:
     """With and without the short way that passes the positions over."""
-    from unfooled.victims.tokens import tokenise
+    from unfooled.victims.torch.tokens import tokenise
 
     victim = victim_of(kind)
     tokenizer = victim.tokenizer

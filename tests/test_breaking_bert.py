@@ -15,27 +15,27 @@ from reviews import sentences
 from tiny_models import tiny
 from toys import Answering, attack_one, encoder, linear, tags
 from unfooled.attacks.breaking_bert import RECIPES, LowestConfidence
-from unfooled.attacks.candidates import Neighbours
 from unfooled.attacks.checks import check_recipe
-from unfooled.attacks.goals import OnlyClass, Targeted, Untargeted, aimed_at, for_labels, only_class
-from unfooled.attacks.gradient_importance import Gradient, z_scores
-from unfooled.attacks.importance import Deletion, RandomOrder
-from unfooled.attacks.selection import AttentionSelect
-from unfooled.attacks.sources import Datamuse, UserTable, WordNetSynonyms
+from unfooled.attacks.parts.candidates import Neighbours
+from unfooled.attacks.parts.goals import OnlyClass, Targeted, Untargeted, aimed_at, for_labels, only_class
+from unfooled.attacks.parts.gradient_importance import Gradient, z_scores
+from unfooled.attacks.parts.importance import Deletion, RandomOrder
+from unfooled.attacks.parts.selection import AttentionSelect
+from unfooled.attacks.parts.sources import Datamuse, UserTable, WordNetSynonyms
 from unfooled.core.recipe import Recipe, load_part, load_recipe, recipe_from_json, settled, with_everywhere
+from unfooled.core.session import Settings
 from unfooled.data.dataset import Dataset
 from unfooled.errors import CapabilityError, DataError, UnknownNameError
-from unfooled.evaluation.run import aim_at, attack
-from unfooled.evaluation.session import Settings
-from unfooled.evaluation.store import RunFile
 from unfooled.resources import store
 from unfooled.resources.encoders import open_encoder
 from unfooled.resources.stopwords import STOPWORDS
 from unfooled.resources.synonyms import open_synonyms
 from unfooled.resources.tagger import UNIVERSAL, load_tagger
+from unfooled.runs.attack import aim_at, attack
+from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
-from unfooled.victims.whitebox import WordVectors
-from unfooled.victims.whitebox_oracles import GradientItem
+from unfooled.victims.torch.oracles import GradientItem
+from unfooled.victims.torch.whitebox import WordVectors
 
 # Class 1 is "positive": these words push towards "negative", the class that is attacked.
 WEIGHTS = {

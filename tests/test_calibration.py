@@ -14,7 +14,7 @@ from reviews import sentences, write_csv
 from unfooled.cli.app import app
 from unfooled.data.dataset import Dataset
 from unfooled.errors import DataError, UserError
-from unfooled.evaluation.calibration import Calibration, Pair, Threshold, calibrate, make_pairs, measure, plot
+from unfooled.metrics.calibration import Calibration, Pair, Threshold, calibrate, make_pairs, measure, plot
 from unfooled.resources import store
 
 NEAR = {"awful": ["terrible", "bad"], "dull": ["slow"], "great": ["good"], "superb": ["great"]}

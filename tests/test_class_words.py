@@ -15,15 +15,15 @@ import pytest
 from reviews import sentences, write_csv
 from toys import Answering, attack_one, linear
 from unfooled import attack, load_data
-from unfooled.attacks.class_words import open_class_words, target_of
-from unfooled.attacks.goals import Targeted, Untargeted
+from unfooled.attacks.parts.class_words import open_class_words, target_of
+from unfooled.attacks.parts.goals import Targeted, Untargeted
 from unfooled.cli.app import main
 from unfooled.core.recipe import Recipe, load_recipe, with_setting
 from unfooled.core.result import Result
 from unfooled.data.dataset import Dataset
 from unfooled.errors import DataError, ResourceError, UnknownNameError
-from unfooled.evaluation.store import RunFile
 from unfooled.resources.class_words import ClassWords, read_word_list
+from unfooled.runs.file import RunFile
 from unfooled.training.class_words import count_class_words
 from unfooled.victims.fake import FakeVictim
 from word_toys import VectorVictim

@@ -17,13 +17,13 @@ from unfooled.data.cleaning import GROUPS, STEPS, Change, clean, shortened, step
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
 from unfooled.errors import ResourceError, UnknownNameError
-from unfooled.evaluation.export import export
-from unfooled.evaluation.rows import to_result, to_row
-from unfooled.evaluation.run import attack
-from unfooled.evaluation.store import RunFile
-from unfooled.report.words import as_written
+from unfooled.report.diffs import as_written
 from unfooled.resources import english
 from unfooled.resources.english import Speller
+from unfooled.runs.attack import attack
+from unfooled.runs.export import export
+from unfooled.runs.file import RunFile
+from unfooled.runs.rows import to_result, to_row
 from unfooled.text import Edit
 from unfooled.victims.fake import FakeVictim
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from reviews import sentences, write_csv
+from unfooled.checks.compare import compare, measure
 from unfooled.data.dataset import Dataset
 from unfooled.errors import DataError
-from unfooled.evaluation.compare import compare, measure
-from unfooled.evaluation.statistics import f1_interval
+from unfooled.metrics.statistics import f1_interval
 from unfooled.training.metrics import macro_f1
 from unfooled.training.preparation import read_rows
 from unfooled.victims.fake import load as load_fake

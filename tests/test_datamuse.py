@@ -16,18 +16,18 @@ import pytest
 
 from reviews import sentences
 from unfooled.attacks.breaking_bert import LowestConfidence
-from unfooled.attacks.goals import only_class
-from unfooled.attacks.importance import RandomOrder
-from unfooled.attacks.sources import Datamuse, WordNetSynonyms
+from unfooled.attacks.parts.goals import only_class
+from unfooled.attacks.parts.importance import RandomOrder
+from unfooled.attacks.parts.sources import Datamuse, WordNetSynonyms
 from unfooled.core.recipe import Recipe, load_recipe, settled
+from unfooled.core.session import require_resources
 from unfooled.data.dataset import Dataset
 from unfooled.errors import OracleError, ResourceError, RunFileError
-from unfooled.evaluation.run import Observer, attack
-from unfooled.evaluation.session import require_resources
-from unfooled.evaluation.store import RunFile
 from unfooled.resources import datamuse
 from unfooled.resources.answers import AnswerCache
 from unfooled.resources.datamuse import CachedDatamuse, DatamuseOracle, open_datamuse
+from unfooled.runs.attack import Observer, attack
+from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
 
 pytest.importorskip("httpx")
@@ -319,7 +319,7 @@ def test_a_run_asks_the_service_says_so_and_its_file_can_go_on(
 
 
 def _fallback(tmp_path: Path) -> Any:
-    from unfooled.attacks.sources import UserTable
+    from unfooled.attacks.parts.sources import UserTable
 
     table = tmp_path / "table.csv"
     table.write_text("film,movie\ngood,bad\n")

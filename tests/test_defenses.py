@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from toys import encoder, neighbours, tags
-from unfooled.data.examples import Example
+from unfooled.core.example import Example
+from unfooled.core.victim import Probabilities, TextValue, Victim
+from unfooled.core.victim_oracle import validate
 from unfooled.defenses.checks import _frame, check_defense, recorded
 from unfooled.defenses.ensemble import innermost
 from unfooled.defenses.five import Five, FiveVictim
@@ -19,14 +21,12 @@ from unfooled.defenses.fuse import Fuse, FuseVictim
 from unfooled.defenses.switching import Switcher
 from unfooled.defenses.voting import Vote, combine
 from unfooled.errors import CapabilityError, UserError, VictimError
-from unfooled.victims.alignment import mark
-from unfooled.victims.base import Probabilities, TextValue, Victim
-from unfooled.victims.checked import validate
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.loading import load_victim
-from unfooled.victims.noise import Noisy
-from unfooled.victims.whitebox import WordVectors
-from unfooled.victims.whitebox_oracles import GradientOracle
+from unfooled.victims.torch.alignment import mark
+from unfooled.victims.torch.noise import Noisy
+from unfooled.victims.torch.oracles import GradientOracle
+from unfooled.victims.torch.whitebox import WordVectors
 
 torch = pytest.importorskip("torch")
 
@@ -165,7 +165,7 @@ def test_the_suite_catches_alternatives_of_other_texts(broken: type[FuseVictim])
 @pytest.mark.parametrize("make", [fuse, five])
 def test_under_attack_every_copy_belongs_to_the_text_in_question(make: Any) -> None:
     from unfooled.core.recipe import load_recipe
-    from unfooled.evaluation.session import Session
+    from unfooled.core.session import Session
 
     model = tiny("bert", classes=2)
     victim = make(model)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unfooled.attacks.goals import Untargeted
-from unfooled.attacks.importance import Deletion
+from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.importance import Deletion
 from unfooled.core.attempt import Attempt, Scored, attempt
 from unfooled.core.engine import HOPELESS, Engine
 from unfooled.core.program import Ask, Program, ask, gather

@@ -16,19 +16,19 @@ import planted
 from reviews import write_csv
 from test_cli import unfooled
 from test_docs import blocks
-from unfooled.attacks.gradient_importance import Gradient
+from unfooled.attacks.parts.gradient_importance import Gradient
+from unfooled.checks.evaluate import Evaluation, evaluate
+from unfooled.checks.illusions.attacking import Watcher, read_results
+from unfooled.checks.illusions.wrappers import Guided, Tempered
+from unfooled.checks.naming import load_models, resolve, roles
 from unfooled.cli.app import app
 from unfooled.core.result import Result
+from unfooled.core.victim import Probabilities, TextValue, Victim
 from unfooled.data.dataset import Dataset
 from unfooled.errors import UnknownNameError, UserError, VictimError
-from unfooled.evaluation.evaluate import Evaluation, evaluate
-from unfooled.evaluation.illusions.bench import Watcher, read_results
-from unfooled.evaluation.illusions.wrappers import Guided, Tempered
-from unfooled.evaluation.naming import load_models, resolve, roles
-from unfooled.evaluation.remarks import read_remark
-from unfooled.evaluation.run import Observer, attack
 from unfooled.report.evaluation import check_rows, markdown, table_rows, write_files
-from unfooled.victims.base import Probabilities, TextValue, Victim
+from unfooled.runs.attack import Observer, attack
+from unfooled.runs.remarks import read_remark
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.impostors import Masked, Noisy, Overconfident, Rounded
 

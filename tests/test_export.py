@@ -11,8 +11,8 @@ import pytest
 from unfooled.core.result import Result
 from unfooled.data.loading import load_data
 from unfooled.errors import RunFileError
-from unfooled.evaluation.export import export
-from unfooled.evaluation.store import RunFile
+from unfooled.runs.export import export
+from unfooled.runs.file import RunFile
 from unfooled.text import Edit
 
 FOUND = Result(

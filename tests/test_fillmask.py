@@ -17,7 +17,7 @@ from tiny_models import PIECES, words
 from unfooled.core.engine import Engine
 from unfooled.core.program import Program, ask
 from unfooled.errors import OracleError, ResourceError
-from unfooled.registry import registry
+from unfooled.plugins import registry
 from unfooled.resources import fillmask, pretrained, store
 from unfooled.resources.blend import Blend
 from unfooled.resources.fillmask import FillIn, MaskedLM, MaskItem, open_fill_mask, whole_words

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 
 from toys import Answering, attack_one, encoder, linear, neighbours
-from unfooled.attacks.candidates import Neighbours
-from unfooled.attacks.constraints import Option
-from unfooled.attacks.fluency import Fluency, Grammar
-from unfooled.attacks.goals import Untargeted
-from unfooled.attacks.importance import Deletion
-from unfooled.attacks.search import GreedySwap
+from unfooled.attacks.parts.candidates import Neighbours
+from unfooled.attacks.parts.constraints import Option
+from unfooled.attacks.parts.fluency import Fluency, Grammar
+from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.importance import Deletion
+from unfooled.attacks.parts.search import GreedySwap
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe, load_part, load_recipe, recipe_from_json, with_constraint
 from unfooled.errors import MissingExtraError, ResourceError, UnknownNameError
-from unfooled.registry import registry
+from unfooled.plugins import registry
 from unfooled.resources import grammar, store
 from unfooled.resources.fluency import Score, open_fluency
 from unfooled.resources.grammar import HarperChecker, open_grammar

@@ -10,12 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from test_html_report import made, stored
+from unfooled.checks.gate import Rule
 from unfooled.cli.app import app
 from unfooled.core.result import Result
 from unfooled.data.dataset import Dataset
 from unfooled.errors import UserError
-from unfooled.evaluation.gate import Rule
-from unfooled.evaluation.run import Observer, attack
+from unfooled.runs.attack import Observer, attack
 from unfooled.victims.fake import FakeVictim
 
 

@@ -26,7 +26,7 @@ from unfooled.defenses.methods import METHODS, find_method
 from unfooled.defenses.switch import Switch, as_text
 from unfooled.defenses.switching import Switcher
 from unfooled.errors import DataError, UnknownNameError, UserError, VictimError
-from unfooled.registry import registry
+from unfooled.plugins import registry
 from unfooled.training.batches import add_extras, pad
 from unfooled.training.course import Extra, weighted_loss
 from unfooled.training.watching import TrainObserver
@@ -499,7 +499,7 @@ def test_samples_of_a_run_are_read(base: dict[str, str], tmp_path: Path) -> None
     found = json.loads(run(*common, "--out", str(tmp_path / "more"), "--json"))
     assert found["method"] == "augment"
     from unfooled.cli.harden import read_samples
-    from unfooled.evaluation.run import Run
+    from unfooled.runs.attack import Run
 
     samples = read_samples(tmp_path / "run", ("positive", "negative"))
     successes = [one for one in Run(tmp_path / "run").results() if one.outcome == "success"]

@@ -18,12 +18,12 @@ from browser import open_browser
 from reviews import sentences, write_csv
 from unfooled.core.result import Outcome, Result
 from unfooled.errors import RunFileError
-from unfooled.evaluation.run import attack
-from unfooled.evaluation.store import RunFile
 from unfooled.report.charts import Line, bar_chart, line_chart, matrix
 from unfooled.report.folder import write_report
 from unfooled.report.html import write_html
-from unfooled.report.reading import half_width, judge, needed_for
+from unfooled.report.interpretation import half_width, judge, needed_for
+from unfooled.runs.attack import attack
+from unfooled.runs.file import RunFile
 from unfooled.text import Text
 
 if TYPE_CHECKING:
@@ -346,7 +346,7 @@ def test_an_empty_run_still_makes_a_page(tmp_path: Path) -> None:
     ],
 )
 def test_the_interval_chooses_the_words(tmp_path: Path, successes: int, failures: int, tone: str) -> None:
-    from unfooled.evaluation.metrics import summarise
+    from unfooled.metrics.summary import summarise
 
     results = [
         made(i, "success" if i < successes else "failure", "great") for i in range(successes + failures)

@@ -20,12 +20,12 @@ import pytest
 pytest.importorskip("httpx")
 
 from unfooled.core.oracle import AsyncOracle
+from unfooled.core.victim_oracle import AsyncVictimOracle, oracle_for
 from unfooled.errors import VictimError
-from unfooled.victims.checked import AsyncVictimOracle, oracle_for
 from unfooled.victims.checks import check_victim
 from unfooled.victims.fake import FakeVictim
-from unfooled.victims.http import HttpVictim
-from unfooled.victims.http_line import UnreachableError
+from unfooled.victims.http.connection import UnreachableError
+from unfooled.victims.http.endpoint import HttpVictim
 from unfooled.victims.loading import load_victim
 
 TEXTS = ["a great film", "a dull film", "a film", "", "naïve 🙂", "great great", "bad"]

@@ -12,23 +12,23 @@ import numpy as np
 import pytest
 
 import planted
-from unfooled.attacks.gradient_importance import Gradient
-from unfooled.attacks.importance import Deletion
-from unfooled.attacks.search import GreedySwap
+from unfooled.attacks.parts.gradient_importance import Gradient
+from unfooled.attacks.parts.importance import Deletion
+from unfooled.attacks.parts.search import GreedySwap
+from unfooled.checks.illusions.diagnosis import look, look_at_gradients, spearman
+from unfooled.checks.illusions.other_order import counterpart, needs_gradients
+from unfooled.checks.illusions.survivors import CheckResult, Flags, Standing, counted
+from unfooled.checks.illusions.verdict import Gap, Rival, Verdict, judge
+from unfooled.checks.illusions.wrappers import Averaged, Guided, Tempered, Votes, Wrapped
 from unfooled.core.recipe import load_recipe
-from unfooled.evaluation.illusions.diagnosis import look, look_at_gradients, spearman
-from unfooled.evaluation.illusions.order import counterpart, needs_gradients
-from unfooled.evaluation.illusions.standing import CheckResult, Flags, Standing, counted
-from unfooled.evaluation.illusions.verdict import Gap, Rival, Verdict, judge
-from unfooled.evaluation.illusions.wrappers import Averaged, Guided, Tempered, Votes, Wrapped
-from unfooled.evaluation.workers import portable
-from unfooled.victims.base import Probabilities, TextValue, Victim, one_hot
+from unfooled.core.victim import Probabilities, TextValue, Victim, one_hot
+from unfooled.runs.workers import portable
 from unfooled.victims.checks import check_victim
-from unfooled.victims.draws import Redrawable, WithLogits, logits_of
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim
 from unfooled.victims.impostors import Masked, Noisy, Overconfident, Rounded
 from unfooled.victims.loading import load_victim
+from unfooled.victims.randomness import Redrawable, WithLogits, logits_of
 
 TEXTS = [text for text, _ in planted.rows(20)]
 

@@ -11,19 +11,19 @@ import pytest
 
 from toys import Answering, attack_one, encoder, tags
 from unfooled import attack
-from unfooled.attacks.constraints import SamePartOfSpeech
-from unfooled.attacks.goals import Targeted, Untargeted
 from unfooled.attacks.jsma import RECIPES, Jsma
+from unfooled.attacks.parts.constraints import SamePartOfSpeech
+from unfooled.attacks.parts.goals import Targeted, Untargeted
+from unfooled.core.example import Example
 from unfooled.core.recipe import Recipe, load_recipe, recipe_from_json, with_setting
 from unfooled.core.result import Result
-from unfooled.data.examples import Example
+from unfooled.core.session import Session, Settings, open_oracles
 from unfooled.errors import CapabilityError, ResourceError, UnknownNameError
-from unfooled.evaluation.session import Session, Settings, open_oracles
-from unfooled.evaluation.store import RunFile
 from unfooled.resources.fluency import Score
-from unfooled.victims.alignment import mark
+from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
-from unfooled.victims.word_oracles import Projection, ProjectionOracle, Pull, highest
+from unfooled.victims.torch.alignment import mark
+from unfooled.victims.torch.word_oracles import Projection, ProjectionOracle, Pull, highest
 from word_toys import VectorVictim, scored_by
 
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from unfooled.core.result import Outcome, Result
-from unfooled.evaluation.ledger import (
+from unfooled.metrics.columns import (
     Ledger,
     accuracy_at_least,
     accuracy_at_most,

@@ -11,10 +11,10 @@ import pytest
 
 from test_html_report import made, stored
 from unfooled.errors import ResourceError
-from unfooled.evaluation.measures import measure_run
-from unfooled.evaluation.store import RunFile
+from unfooled.metrics.measures import measure_run
 from unfooled.resources import link_grammar
 from unfooled.resources.grammar import fingerprint, open_grammar
+from unfooled.runs.file import RunFile
 
 PARSER = """#!{python}
 import sys

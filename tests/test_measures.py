@@ -12,11 +12,11 @@ import pytest
 
 from test_html_report import made, stored
 from unfooled.errors import UnknownNameError
-from unfooled.evaluation.export import export
-from unfooled.evaluation.measures import measure_run, parse_measure
-from unfooled.evaluation.store import RunFile
-from unfooled.registry import registry
+from unfooled.metrics.measures import measure_run, parse_measure
+from unfooled.plugins import registry
 from unfooled.report.html import write_html
+from unfooled.runs.export import export
+from unfooled.runs.file import RunFile
 
 
 class Angles:

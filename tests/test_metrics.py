@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from unfooled.core.result import Outcome, Result
-from unfooled.evaluation.metrics import summarise
-from unfooled.evaluation.store import RunFile
+from unfooled.metrics.summary import summarise
+from unfooled.runs.file import RunFile
 from unfooled.text import Edit
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from analysis_runs import changed, write_run
 from unfooled.errors import VictimError
-from unfooled.evaluation.analysis import analyse
-from unfooled.evaluation.analysis_neighbourhood import DRAWS, Field, field, neighbourhood, tipping_edit
-from unfooled.report.analysis_folder import write_analysis
-from unfooled.report.analysis_tables import analysis_rows
-from unfooled.report.figures_neighbourhood import wrong_share
+from unfooled.internals.analysis import analyse
+from unfooled.internals.figures.neighbourhood import wrong_share
+from unfooled.internals.folder import write_analysis
+from unfooled.internals.neighbourhood import DRAWS, Field, field, neighbourhood, tipping_edit
+from unfooled.internals.tables import analysis_rows
 from unfooled.text import Text
 from unfooled.victims.fake import load as load_fake
 from unfooled.victims.function import FunctionVictim

@@ -14,10 +14,10 @@ import pytest
 from reviews import sentences
 from toys import Answering, attack_one, encoder, linear, neighbours
 from unfooled import attack
-from unfooled.attacks.candidates import Neighbours
-from unfooled.attacks.goals import Targeted
 from unfooled.attacks.one_word import OneWord
-from unfooled.attacks.replacement import (
+from unfooled.attacks.parts.candidates import Neighbours
+from unfooled.attacks.parts.goals import Targeted
+from unfooled.attacks.parts.replacement import (
     FIRST,
     LARGEST,
     ClosestWord,
@@ -26,13 +26,13 @@ from unfooled.attacks.replacement import (
     RandomWords,
     _portions,
 )
-from unfooled.attacks.selection import AttentionSelect, GreedySelect, InOrder
+from unfooled.attacks.parts.selection import AttentionSelect, GreedySelect, InOrder
+from unfooled.core.example import Example
 from unfooled.core.recipe import Recipe, fitted, load_recipe, with_setting
 from unfooled.core.result import Result
-from unfooled.data.examples import Example
+from unfooled.core.session import Session, Settings, open_oracles
 from unfooled.errors import CapabilityError, ResourceError, UnknownNameError
-from unfooled.evaluation.session import Session, Settings, open_oracles
-from unfooled.evaluation.store import RunFile
+from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim
 from word_toys import VECTORS, VectorVictim, scored_by

@@ -10,11 +10,11 @@ import pytest
 from test_html_report import made as told
 from test_html_report import stored
 from test_ledger import made
-from unfooled.evaluation.ledger import Ledger
-from unfooled.evaluation.overlap import bae_splits, by_attack, differences, overlap
-from unfooled.evaluation.remarks import write_remark
-from unfooled.evaluation.transfer import Moved, Transfer
+from unfooled.checks.transfer import Moved, Transfer
+from unfooled.metrics.columns import Ledger
+from unfooled.metrics.overlap import bae_splits, by_attack, differences, overlap
 from unfooled.report.html import write_html
+from unfooled.runs.remarks import write_remark
 
 
 def run(broken: str, *, wrong: str = "", queries: int = 10, changed: int = 1) -> Ledger:

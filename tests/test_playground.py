@@ -21,22 +21,22 @@ from browser import CONTRAST, PATIENCE, open_browser
 from reviews import sentences
 from study_runs import HOSTILE
 from toys import Answering, encoder, linear, neighbours, tags
-from unfooled.attacks.goals import Untargeted
+from unfooled.attacks.parts.goals import Untargeted
 from unfooled.core.attempt import attempt
 from unfooled.core.engine import Engine
 from unfooled.core.program import Program, ask
 from unfooled.core.recipe import load_recipe
+from unfooled.core.session import Session, Settings
+from unfooled.core.victim import Probabilities, TextValue
 from unfooled.data.dataset import Dataset
 from unfooled.errors import UserError, VictimError
-from unfooled.evaluation.session import Session, Settings
+from unfooled.people.web.attack_service import EngineRoom, Wish
+from unfooled.people.web.events import WatchedSearch, Watcher
+from unfooled.people.web.playground_app import Playground, PlaygroundApp
+from unfooled.people.web.repeating import ModelArguments, repeat_command
+from unfooled.people.web.serving import checked_token
 from unfooled.text import Text
-from unfooled.victims.base import Probabilities, TextValue
 from unfooled.victims.fake import FakeVictim
-from unfooled.web.engine_room import EngineRoom, Wish
-from unfooled.web.playground_app import Playground, PlaygroundApp
-from unfooled.web.repeating import ModelArguments, repeat_command
-from unfooled.web.serving import checked_token
-from unfooled.web.watching import WatchedSearch, Watcher
 from web_server import request as http
 from web_server import serving
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from unfooled.core.victim import Probabilities, TextValue, Victim
 from unfooled.errors import MissingExtraError, VictimError
-from unfooled.victims.base import Probabilities, TextValue, Victim
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim
 from unfooled.victims.preflight import Check, Preflight, preflight

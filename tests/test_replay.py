@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import planted
+from unfooled.checks.replay import Sample, read_samples, replay
+from unfooled.core.victim import Probabilities, TextValue
 from unfooled.data.dataset import Dataset
 from unfooled.errors import DataError, RunFileError
-from unfooled.evaluation.export import export
-from unfooled.evaluation.replay import Sample, read_samples, replay
-from unfooled.evaluation.run import attack
-from unfooled.evaluation.store import RunFile
+from unfooled.runs.attack import attack
+from unfooled.runs.export import export
+from unfooled.runs.file import RunFile
 from unfooled.text import Edit
-from unfooled.victims.base import Probabilities, TextValue
 from unfooled.victims.fake import FakeVictim
 
 

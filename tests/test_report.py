@@ -13,9 +13,9 @@ from test_html_report import made, stored
 from unfooled.cli.render import diff_line
 from unfooled.core.result import Result
 from unfooled.errors import RunFileError
-from unfooled.evaluation.run import attack
+from unfooled.report.diffs import pieces, visible
 from unfooled.report.folder import write_report
-from unfooled.report.words import pieces, visible
+from unfooled.runs.attack import attack
 from unfooled.text import Text
 
 

@@ -17,15 +17,15 @@ from unfooled.cli.app import app, main
 from unfooled.defenses.methods import METHODS, TRAINING
 from unfooled.defenses.settings import settle as settle_method
 from unfooled.errors import ResourceError, UnknownNameError, UserError
-from unfooled.reproduction.document import Block, Bullets, Grid, Heading, Paragraph, to_html, to_markdown
-from unfooled.reproduction.findings import (
+from unfooled.papers.document import Block, Bullets, Grid, Heading, Paragraph, to_html, to_markdown
+from unfooled.papers.findings import (
     Findings,
 )
-from unfooled.reproduction.laboratory import Laboratory
-from unfooled.reproduction.paper import SCALES
-from unfooled.reproduction.papers import NAMES, find_paper
-from unfooled.reproduction.reproduce import BEGIN, END, check, reproduce, write_summary
-from unfooled.reproduction.stages import (
+from unfooled.papers.paper import SCALES
+from unfooled.papers.plans import NAMES, find_paper
+from unfooled.papers.reproduce import BEGIN, END, check, reproduce, write_summary
+from unfooled.papers.runner import Laboratory
+from unfooled.papers.stages import (
     Attack,
     Fixture,
     Harden,

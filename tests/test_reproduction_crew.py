@@ -18,14 +18,14 @@ from typer.testing import CliRunner
 from toy_plan import TEST, Seen, held, plan
 from unfooled.cli.app import app
 from unfooled.errors import LockedError, UserError
-from unfooled.evaluation.lock import Lock
-from unfooled.reproduction import laboratory
-from unfooled.reproduction.crew import helpers
-from unfooled.reproduction.findings import Findings
-from unfooled.reproduction.laboratory import FILE, Laboratory, Watcher, read_note
-from unfooled.reproduction.paper import Paper, Plan
-from unfooled.reproduction.reproduce import reproduce
-from unfooled.reproduction.stages import Stage, Train
+from unfooled.papers import runner as laboratory
+from unfooled.papers.findings import Findings
+from unfooled.papers.paper import Paper, Plan
+from unfooled.papers.reproduce import reproduce
+from unfooled.papers.runner import FILE, Laboratory, Watcher, read_note
+from unfooled.papers.stages import Stage, Train
+from unfooled.papers.workers import helpers
+from unfooled.runs.lock import Lock
 from unfooled.training.watching import TrainObserver
 
 PATIENCE = 120.0  # seconds until something must have happened on a busy machine
@@ -145,9 +145,9 @@ SLOW = """
 import sys, time
 from pathlib import Path
 import toy_plan
-from unfooled.reproduction import doing
-from unfooled.reproduction.crew import helpers
-from unfooled.reproduction.laboratory import Watcher
+from unfooled.papers import doing
+from unfooled.papers.workers import helpers
+from unfooled.papers.runner import Watcher
 
 before = doing.do
 
@@ -234,7 +234,7 @@ def test_no_more_than_there_is_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyP
         asked.append(number)
         yield
 
-    monkeypatch.setattr("unfooled.reproduction.reproduce.helpers", counted)
+    monkeypatch.setattr("unfooled.papers.reproduce.helpers", counted)
     made = Plan(stages=plan()[:3], settings=("s",), differs="d")
     paper = Paper(name="toy", title="Toy", citation="c", plan=lambda scale: made, claims=())
 

@@ -11,8 +11,8 @@ import pytest
 
 from unfooled.core.result import Result
 from unfooled.core.writing import REFERENCE
-from unfooled.reproduction.claims import All, AtLeast, Claim, EachAtMost, More, Near, Rule, Unmeasured
-from unfooled.reproduction.findings import (
+from unfooled.papers.claims import All, AtLeast, Claim, EachAtMost, More, Near, Rule, Unmeasured
+from unfooled.papers.findings import (
     Difference,
     Estimate,
     Findings,
@@ -21,8 +21,8 @@ from unfooled.reproduction.findings import (
     shown,
     value_of,
 )
-from unfooled.reproduction.laboratory import Done
-from unfooled.reproduction.stages import (
+from unfooled.papers.runner import Done
+from unfooled.papers.stages import (
     Attack,
     Model,
     Rows,

@@ -15,16 +15,17 @@ import pytest
 
 from toy_plan import REVIEWS, TEST, Seen, held, plan
 from unfooled.errors import UserError
-from unfooled.reproduction import doing, laboratory
-from unfooled.reproduction.claims import AtLeast, Claim
-from unfooled.reproduction.findings import (
+from unfooled.papers import carry_out as doing
+from unfooled.papers import runner as laboratory
+from unfooled.papers.claims import AtLeast, Claim
+from unfooled.papers.findings import (
     Findings,
     Quantity,
 )
-from unfooled.reproduction.laboratory import FILE, Laboratory
-from unfooled.reproduction.paper import Paper, Plan
-from unfooled.reproduction.reproduce import reproduce
-from unfooled.reproduction.stages import (
+from unfooled.papers.paper import Paper, Plan
+from unfooled.papers.reproduce import reproduce
+from unfooled.papers.runner import FILE, Laboratory
+from unfooled.papers.stages import (
     Harden,
     Rows,
     Stage,
@@ -119,7 +120,7 @@ def test_a_killed_process_loses_nothing(tmp_path: Path, finished: tuple[Path, Fi
         "import os, signal, sys\n"
         "from pathlib import Path\n"
         "import toy_plan as t\n"
-        "from unfooled.reproduction.laboratory import Laboratory\n"
+        "from unfooled.papers.runner import Laboratory\n"
         "class Killed(t.Stopping):\n"
         "    def finished(self, result):\n"
         "        self.count += 1\n"

@@ -22,16 +22,16 @@ import pytest
 
 import unfooled
 from reviews import sentences, write_csv
-from unfooled.attacks.candidates import Neighbours
-from unfooled.attacks.importance import Deletion
-from unfooled.attacks.search import GreedySwap
+from unfooled.attacks.parts.candidates import Neighbours
+from unfooled.attacks.parts.importance import Deletion
+from unfooled.attacks.parts.search import GreedySwap
 from unfooled.batching import Meter
 from unfooled.core.recipe import load_recipe
 from unfooled.core.result import Result
+from unfooled.core.session import Settings
 from unfooled.errors import CapabilityError, DataError, RunFileError, UserError, VictimError
-from unfooled.evaluation.run import Observer, Run, attack
-from unfooled.evaluation.session import Settings
-from unfooled.evaluation.store import RunFile
+from unfooled.runs.attack import Observer, Run, attack
+from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim
 
@@ -411,8 +411,8 @@ def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
     def peak(rows: int) -> int:
         data = write_csv(tmp_path / f"{rows}.csv", sentences(rows))
         code = (
-            "import resource, sys; from unfooled.evaluation.run import attack; "
-            "from unfooled.evaluation.session import Settings; "
+            "import resource, sys; from unfooled.runs.attack import attack; "
+            "from unfooled.core.session import Settings; "
             "settings = Settings(cache_size=5000); "
             "attack('fake', sys.argv[1], 'deepwordbug', out=sys.argv[2], settings=settings); "
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
@@ -428,7 +428,7 @@ def test_memory_is_bounded_for_long_texts(tmp_path: Path) -> None:
     rows = [(" ".join(f"{text} {i}" for i in range(100)), label) for text, label in sentences(5)]
     data = write_csv(tmp_path / "long.csv", rows)  # about 1,000 words each
     code = (
-        "import resource, sys; from unfooled.evaluation.run import attack; "
+        "import resource, sys; from unfooled.runs.attack import attack; "
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; "
         "attack('fake', sys.argv[1], 'deepwordbug', out=sys.argv[2]); "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"

@@ -118,7 +118,7 @@ def test_fact_is_searched_by_training(base: str, tmp_path: Path, monkeypatch: py
     from reviews import BAD, GOOD
     from toys import encoder, neighbours, tags
     from unfooled.defenses import switching
-    from unfooled.registry import registry
+    from unfooled.plugins import registry
 
     near = {word: [other for other in group if other != word] for group in (GOOD, BAD) for word in group}
     made: dict[str, Any] = {"neighbours": neighbours(near), "tag": tags({}), "encode": encoder()}

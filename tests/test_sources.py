@@ -10,12 +10,12 @@ import pytest
 
 from toys import Answering
 from unfooled.attacks.checks import check_recipe
-from unfooled.attacks.sources import UserTable, WordNetSynonyms, like
+from unfooled.attacks.parts.sources import UserTable, WordNetSynonyms, like
 from unfooled.core.attempt import Attempt
 from unfooled.core.engine import Engine
 from unfooled.core.recipe import load_part, load_recipe, with_everywhere
+from unfooled.core.session import require_resources
 from unfooled.errors import ResourceError
-from unfooled.evaluation.session import require_resources
 from unfooled.resources import store
 from unfooled.resources.encoders import open_encoder
 from unfooled.resources.sentencepiece import read_unigram

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unfooled.evaluation.statistics import (
+from unfooled.metrics.statistics import (
     bootstrap_mean,
     mcnemar,
     paired_bootstrap,

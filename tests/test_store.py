@@ -16,7 +16,7 @@ import pytest
 
 from unfooled.core.result import Outcome, Result
 from unfooled.errors import RunFileError
-from unfooled.evaluation.store import SCHEMA_VERSION, RunFile
+from unfooled.runs.file import SCHEMA_VERSION, RunFile
 from unfooled.text import Edit
 
 HEADER: dict[str, Any] = {
@@ -29,7 +29,7 @@ OUTCOMES: tuple[Outcome, ...] = ("success", "failure", "skipped", "error")
 WRITER = """
 import sys
 from test_store import HEADER, make
-from unfooled.evaluation.store import RunFile
+from unfooled.runs.file import RunFile
 run = RunFile.open(sys.argv[1], HEADER)
 key = 0
 while True:
@@ -277,7 +277,7 @@ def test_kill_in_mid_run_then_the_same_command(tmp_path: Path) -> None:
     command = """
 import sys
 from test_store import HEADER, make
-from unfooled.evaluation.store import RunFile
+from unfooled.runs.file import RunFile
 with RunFile.open(sys.argv[1], HEADER) as run:
     finished = run.finished(0, 1999)
     print(len(finished), flush=True)
@@ -326,7 +326,7 @@ def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
 import resource, signal, sys
 from test_store import HEADER, make
 from unfooled.errors import RunFileError
-from unfooled.evaluation.store import RunFile
+from unfooled.runs.file import RunFile
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
 try:
@@ -364,7 +364,7 @@ def test_two_writers_are_refused(tmp_path: Path) -> None:
     with RunFile.open(tmp_path, HEADER):
         with pytest.raises(RunFileError, match=f"another run is writing it \\(process {os.getpid()}\\)"):
             RunFile.open(tmp_path, HEADER)
-        code = "import sys; from unfooled.evaluation.store import RunFile; RunFile.open(sys.argv[1], {})"
+        code = "import sys; from unfooled.runs.file import RunFile; RunFile.open(sys.argv[1], {})"
         done = subprocess.run(
             python(code, tmp_path), env=environment(), capture_output=True, text=True, check=False
         )

@@ -17,14 +17,14 @@ from typer.testing import CliRunner
 from study_runs import result, two_runs, write_run
 from unfooled.cli.app import app
 from unfooled.errors import DataError, RunFileError, UnknownNameError, UserError
-from unfooled.evaluation.study.content import ORIGINAL, Item
-from unfooled.evaluation.study.figures import majority, read_figures, spread
-from unfooled.evaluation.study.file import StudyFile, spaced_code, tidy_code
-from unfooled.evaluation.study.protocols import Protocol, Question, load_protocol, names
-from unfooled.evaluation.study.readability import readability
-from unfooled.evaluation.study.sampling import APART, draw
+from unfooled.people.report import judged_words
+from unfooled.people.study.content import ORIGINAL, Item
+from unfooled.people.study.figures import majority, read_figures, spread
+from unfooled.people.study.file import StudyFile, spaced_code, tidy_code
+from unfooled.people.study.protocols import Protocol, Question, load_protocol, names
+from unfooled.people.study.readability import readability
+from unfooled.people.study.sampling import APART, draw
 from unfooled.report.html import write_html
-from unfooled.report.people import judged_words
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import pytest
 
 from browser import CONTRAST, PATIENCE, open_browser
 from study_runs import two_runs
-from unfooled.evaluation.study.content import Item
-from unfooled.evaluation.study.file import StudyFile, spaced_code
-from unfooled.evaluation.study.protocols import load_protocol
-from unfooled.evaluation.study.sampling import draw
-from unfooled.web.study_app import study_app
+from unfooled.people.study.content import Item
+from unfooled.people.study.file import StudyFile, spaced_code
+from unfooled.people.study.protocols import load_protocol
+from unfooled.people.study.sampling import draw
+from unfooled.people.web.study_app import study_app
 from web_server import free_port, serving, start
 from web_server import request as ask
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from toys import Answering, encoder, neighbours, tags
+from unfooled.core.victim import TextValue
 from unfooled.defenses.switch import Plan, Switch, as_text, draw_choices, switched, text_rng, with_string
 from unfooled.defenses.switching import Switcher
 from unfooled.errors import CapabilityError, OracleError, UserError
-from unfooled.victims.base import TextValue
 from unfooled.victims.fake import FakeVictim
-from unfooled.victims.whitebox import WordVectors
+from unfooled.victims.torch.whitebox import WordVectors
 
 NEAR = {
     "superb": ["great", "lovely", "fine", "fun"],
@@ -288,7 +288,7 @@ def test_a_model_without_gradients_is_refused() -> None:
 def test_a_real_model_says_which_words_matter(kind: str, importance: Any) -> None:
     pytest.importorskip("torch")
     from tiny_models import tiny
-    from unfooled.victims.whitebox_oracles import GradientOracle
+    from unfooled.victims.torch.oracles import GradientOracle
 
     victim = tiny(kind)
     switch = Switch(
@@ -316,7 +316,7 @@ def test_the_example_of_the_documentation_runs(monkeypatch: pytest.MonkeyPatch) 
     from test_docs import blocks
     from tiny_models import tiny
     from unfooled.defenses import switching
-    from unfooled.registry import registry
+    from unfooled.plugins import registry
 
     made: dict[str, Any] = {"neighbours": neighbours(NEAR), "tag": tags({}), "encode": encoder()}
     load = registry.load

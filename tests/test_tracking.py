@@ -10,8 +10,8 @@ import pytest
 from reviews import sentences
 from test_html_report import made, stored
 from tiny_models import tiny
+from unfooled.checks.tracking import log_to_mlflow, log_to_tensorboard, watch_robustness
 from unfooled.errors import UserError
-from unfooled.evaluation.tracking import log_to_mlflow, log_to_tensorboard, watch_robustness
 
 
 @pytest.fixture

@@ -134,7 +134,7 @@ def test_the_words_of_the_classes_are_learned(tmp_path: Path) -> None:
 def tiny_body(folder: Path, labels: int = 2) -> Path:
     """A BERT of eight units with the vocabulary of the test sentences, as if it had been pretrained."""
     transformers = pytest.importorskip("transformers")
-    from unfooled.victims.models.vocabulary import build_word_tokenizer
+    from unfooled.victims.torch.word_models.vocabulary import build_word_tokenizer
 
     tokenizer = build_word_tokenizer((text for text, _ in sentences(50)), max_length=32, bert=True)
     config = transformers.BertConfig(

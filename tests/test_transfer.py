@@ -12,13 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from reviews import sentences, write_csv
+from unfooled.checks.transfer import Transfer, TransferObserver, stored_transfers, transfer
 from unfooled.cli.app import app
 from unfooled.core.result import Result
 from unfooled.data.dataset import Dataset
 from unfooled.errors import DataError, RunFileError, UserError
-from unfooled.evaluation.run import attack
-from unfooled.evaluation.store import RunFile
-from unfooled.evaluation.transfer import Transfer, TransferObserver, stored_transfers, transfer
+from unfooled.runs.attack import attack
+from unfooled.runs.file import RunFile
 from unfooled.text import Edit
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim

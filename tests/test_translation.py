@@ -12,26 +12,26 @@ import pytest
 from typer.testing import CliRunner
 
 from tiny_translation import WORDS, parallel, victim, write_files
-from unfooled.attacks.keyword_search import KeywordSearch
-from unfooled.attacks.output_goals import BleuDrop, Keyword, NonOverlapping, words_of
-from unfooled.attacks.sources import UserTable
-from unfooled.attacks.typo import KEYS, KeyboardTypos, OneTypo, typos_of
+from unfooled.attacks.parts.sources import UserTable
 from unfooled.cli.app import app
 from unfooled.core.engine import Engine
 from unfooled.core.recipe import Recipe, load_recipe, with_setting
 from unfooled.core.result import Result
+from unfooled.core.session import Settings
 from unfooled.core.writing import Asked, TextGoal, Written, writing_attempt
-from unfooled.data.parallel import ParallelText
 from unfooled.errors import CapabilityError, DataError, UserError
-from unfooled.evaluation.run import Run, attack
-from unfooled.evaluation.session import Settings
-from unfooled.evaluation.store import RunFile
+from unfooled.report.diffs import output_pieces
 from unfooled.report.folder import write_report
 from unfooled.report.html import write_html
-from unfooled.report.words import output_pieces
-from unfooled.resources.bleu import compare, corpus_score, sentence_score
 from unfooled.resources.table import read_table
+from unfooled.runs.attack import Run, attack
+from unfooled.runs.file import RunFile
 from unfooled.text import Text
+from unfooled.translation.attacks.keyword_search import KeywordSearch
+from unfooled.translation.attacks.output_goals import BleuDrop, Keyword, NonOverlapping, words_of
+from unfooled.translation.attacks.typo import KEYS, KeyboardTypos, OneTypo, typos_of
+from unfooled.translation.bleu import compare, corpus_score, sentence_score
+from unfooled.translation.parallel import ParallelText
 from unfooled.victims.loading import load_victim
 
 sacrebleu = pytest.importorskip("sacrebleu")

@@ -12,14 +12,14 @@ import pytest
 
 from tiny_translation import KINDS, SMALL, model, parallel, victim
 from unfooled.core.writing import Asked, Forced, Pulled
-from unfooled.data.parallel import ParallelText, load_parallel
 from unfooled.errors import DataError, UserError, VictimError
-from unfooled.training.parallel_rows import collate_pairs, count_words
-from unfooled.training.translators import token_loss, train_translator
-from unfooled.victims.decoding import longest_output, signs_of, write_greedily, write_with_beam
+from unfooled.translation.decoding import longest_output, signs_of, write_greedily, write_with_beam
+from unfooled.translation.parallel import ParallelText, load_parallel
+from unfooled.translation.parallel_rows import collate_pairs, count_words
+from unfooled.translation.subwords import build_subword_tokenizer
+from unfooled.translation.training import token_loss, train_translator
+from unfooled.translation.victim import Translator, TranslatorVictim
 from unfooled.victims.loading import load_victim
-from unfooled.victims.models.subwords import build_subword_tokenizer
-from unfooled.victims.translator import Translator, TranslatorVictim
 
 torch = pytest.importorskip("torch")
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from unfooled.core.victim import Probabilities, TextValue, Victim
+from unfooled.core.victim_oracle import AsyncVictimOracle, VictimOracle, oracle_for, validate
 from unfooled.errors import MissingExtraError, UnknownNameError, VictimError
-from unfooled.registry import registry
+from unfooled.plugins import registry
 from unfooled.retrying import retry_after
 from unfooled.victims.answers import find_labels, interpret
-from unfooled.victims.base import Probabilities, TextValue, Victim
-from unfooled.victims.checked import AsyncVictimOracle, VictimOracle, oracle_for, validate
 from unfooled.victims.checks import check_victim
 from unfooled.victims.fake import WEIGHTS, FakeVictim
 from unfooled.victims.function import FunctionVictim

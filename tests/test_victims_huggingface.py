@@ -14,9 +14,9 @@ import pytest
 
 from unfooled.errors import VictimError
 from unfooled.victims.checks import check_victim
-from unfooled.victims.huggingface import HuggingFaceVictim, longest_input
 from unfooled.victims.loading import load_victim
 from unfooled.victims.preflight import preflight
+from unfooled.victims.torch.huggingface import HuggingFaceVictim, longest_input
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

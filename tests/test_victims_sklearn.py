@@ -32,11 +32,11 @@ from sklearn.svm import LinearSVC
 from skops.io import dump
 
 from unfooled.errors import VictimError
-from unfooled.victims import bagofwords
 from unfooled.victims.checks import check_victim
 from unfooled.victims.loading import load_victim
-from unfooled.victims.sklearn import SklearnVictim
-from unfooled.victims.stable import stable_digest
+from unfooled.victims.sklearn import bag_of_words as bagofwords
+from unfooled.victims.sklearn.content_digest import stable_digest
+from unfooled.victims.sklearn.pipeline import SklearnVictim
 
 SENTENCES = [
     ("a great film with a wonderful cast", "pos"),
@@ -290,7 +290,7 @@ def test_a_pipeline_in_memory_has_the_same_fingerprint_in_every_process() -> Non
         "from sklearn.feature_extraction.text import TfidfVectorizer\n"
         "from sklearn.linear_model import LogisticRegression\n"
         "from sklearn.pipeline import make_pipeline\n"
-        "from unfooled.victims.sklearn import SklearnVictim\n"
+        "from unfooled.victims.sklearn.pipeline import SklearnVictim\n"
         "texts = ['good film', 'bad film', 'fine plot', 'dull plot'] * 3\n"
         "def fitted(c):\n"
         "    pipeline = make_pipeline(TfidfVectorizer(stop_words=['the']), LogisticRegression(C=c))\n"

@@ -14,12 +14,11 @@ from unfooled.core.engine import Engine
 from unfooled.core.program import Ask, Program
 from unfooled.errors import CapabilityError, VictimError
 from unfooled.text import Text
-from unfooled.victims.alignment import Marked, mark
 from unfooled.victims.checks import check_victim, check_whitebox
 from unfooled.victims.fake import FakeVictim
-from unfooled.victims.huggingface import HuggingFaceVictim
-from unfooled.victims.whitebox import WhiteBoxVictim, WordVectors
-from unfooled.victims.whitebox_oracles import (
+from unfooled.victims.torch.alignment import Marked, mark
+from unfooled.victims.torch.huggingface import HuggingFaceVictim
+from unfooled.victims.torch.oracles import (
     AttentionOracle,
     EmbeddingOracle,
     GradientItem,
@@ -27,6 +26,7 @@ from unfooled.victims.whitebox_oracles import (
     SentenceOracle,
     steady,
 )
+from unfooled.victims.torch.whitebox import WhiteBoxVictim, WordVectors
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -46,7 +46,7 @@ PAIRS: list[Any] = [("the film", "is very good"), ("a plot", "dull films"), ("",
 @cache
 def victim_of(kind: str) -> HuggingFaceVictim:
     if kind in WORD_KINDS:
-        pytest.importorskip("unfooled.victims.models.modeling")
+        pytest.importorskip("unfooled.victims.torch.word_models.modeling")
     return tiny(kind)
 
 
@@ -121,7 +121,7 @@ def test_gradients_are_those_of_a_plain_loop(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["bert", "roberta", "bilstm-attention", "word-cnn"])
 def test_gradients_agree_with_numerical_differences(kind: str) -> None:
     if kind in WORD_KINDS:
-        pytest.importorskip("unfooled.victims.models.modeling")
+        pytest.importorskip("unfooled.victims.torch.word_models.modeling")
     victim = tiny(kind)
     victim.model.double()
     table = victim.model.get_input_embeddings()

@@ -16,9 +16,9 @@ import pytest
 
 from unfooled.errors import VictimError
 from unfooled.victims.checks import check_victim
-from unfooled.victims.huggingface import HuggingFaceVictim
 from unfooled.victims.loading import load_victim
-from unfooled.victims.models.vocabulary import build_word_tokenizer
+from unfooled.victims.torch.huggingface import HuggingFaceVictim
+from unfooled.victims.torch.word_models.vocabulary import build_word_tokenizer
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -60,8 +60,8 @@ def tokenizer() -> Any:
 
 
 def make(name: str, *, seed: int = 3, scale: float = 3.0, **changes: Any) -> Any:
-    from unfooled.victims.models.configuration import WordModelConfig
-    from unfooled.victims.models.modeling import WordModelForSequenceClassification
+    from unfooled.victims.torch.word_models.configuration import WordModelConfig
+    from unfooled.victims.torch.word_models.modeling import WordModelForSequenceClassification
 
     sizes = {"vocab_size": 40, "embedding_size": 10, "hidden_size": 12, "attention_size": 8, "filters": 7}
     torch.manual_seed(seed)
@@ -305,8 +305,8 @@ def test_one_seed_one_model(name: str) -> None:
 
 @pytest.mark.usefixtures("no_slopes")
 def test_forget_gates_start_open() -> None:
-    from unfooled.victims.models.configuration import WordModelConfig
-    from unfooled.victims.models.modeling import WordModelForSequenceClassification
+    from unfooled.victims.torch.word_models.configuration import WordModelConfig
+    from unfooled.victims.torch.word_models.modeling import WordModelForSequenceClassification
 
     model: Any = WordModelForSequenceClassification(WordModelConfig(hidden_size=6))
     layer = model.body.layers[0].forwards
@@ -356,14 +356,17 @@ def test_a_fresh_process_loads_it(tokenizer: Any, tmp_path: Path) -> None:
 
 
 def test_importing_the_package_loads_no_model_library() -> None:
-    names = "unfooled.victims.models, unfooled.victims.models.vocabulary, unfooled.victims.huggingface"
+    torch_victims = "unfooled.victims.torch"
+    names = (
+        f"{torch_victims}.word_models, {torch_victims}.word_models.vocabulary, {torch_victims}.huggingface"
+    )
     code = f"import sys, {names}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 
 def test_vectors_start_the_embeddings(tokenizer: Any) -> None:
-    from unfooled.victims.models.modeling import initialise_embeddings
+    from unfooled.victims.torch.word_models.modeling import initialise_embeddings
 
     words = ["GOOD", "film", "unheard", "good", "Zebra", "[UNK]"]
     matrix = np.arange(60, dtype=np.float32).reshape(6, 10) + 1
@@ -392,7 +395,7 @@ def test_vectors_start_the_embeddings(tokenizer: Any) -> None:
 
 
 def small_bert(tokenizer: Any) -> Any:
-    from unfooled.victims.models.configuration import bert_scratch_config
+    from unfooled.victims.torch.word_models.configuration import bert_scratch_config
 
     torch.manual_seed(0)
     config = bert_scratch_config(vocab_size=len(tokenizer), hidden_size=32, max_length=20)
@@ -401,7 +404,7 @@ def small_bert(tokenizer: Any) -> Any:
 
 
 def test_the_heads_share_the_hidden_units() -> None:
-    from unfooled.victims.models.configuration import bert_scratch_config
+    from unfooled.victims.torch.word_models.configuration import bert_scratch_config
 
     with pytest.raises(VictimError, match="cannot be shared among 4 heads"):
         bert_scratch_config(vocab_size=10, hidden_size=30)

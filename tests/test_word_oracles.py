@@ -11,13 +11,13 @@ import pytest
 
 from unfooled.attacks.jsma import marked
 from unfooled.core.result import Result
+from unfooled.core.victim import softmax
 from unfooled.errors import CapabilityError
-from unfooled.evaluation.store import RunFile
+from unfooled.runs.file import RunFile
 from unfooled.text import Text
-from unfooled.victims.alignment import mark
-from unfooled.victims.base import softmax
 from unfooled.victims.fake import FakeVictim
-from unfooled.victims.word_oracles import (
+from unfooled.victims.torch.alignment import mark
+from unfooled.victims.torch.word_oracles import (
     open_distance,
     open_projection,
     open_readable,
@@ -30,7 +30,7 @@ torch: Any = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from tiny_models import PIECES, tiny  # noqa: E402
-from unfooled.victims.huggingface import HuggingFaceVictim  # noqa: E402
+from unfooled.victims.torch.huggingface import HuggingFaceVictim  # noqa: E402
 
 KINDS = ("lstm", "bilstm-attention", "word-cnn", "bert", "roberta", "gpt2")
 TEXTS: list[Any] = [
@@ -165,8 +165,8 @@ def test_neighbours_are_not_felt(kind: str) -> None:
 @pytest.mark.parametrize("options", [{}, {"layers": 2}, {"pool": "mean"}, {"bidirectional": True}])
 def test_late_words_have_the_gradient_that_they_have_in_the_whole_text(options: dict[str, Any]) -> None:
     """Of an LSTM that decides at the end only what follows a kept state is read again."""
-    from unfooled.victims.models.configuration import WordModelConfig
-    from unfooled.victims.models.modeling import WordModelForSequenceClassification
+    from unfooled.victims.torch.word_models.configuration import WordModelConfig
+    from unfooled.victims.torch.word_models.modeling import WordModelForSequenceClassification
 
     torch.manual_seed(0)
     tokenizer = victim_of("lstm").tokenizer
@@ -198,7 +198,7 @@ def test_late_words_have_the_gradient_that_they_have_in_the_whole_text(options: 
 
 
 def test_a_state_is_the_same_to_the_bit_whichever_longer_beginning_it_was_met_in() -> None:
-    from unfooled.victims.word_passes import Beginnings
+    from unfooled.victims.torch.word_passes import Beginnings
 
     victim = victim_of("lstm")
     ids = tuple(np.random.default_rng(3).integers(1, 8, size=48).tolist())
@@ -212,10 +212,10 @@ def test_a_state_is_the_same_to_the_bit_whichever_longer_beginning_it_was_met_in
 
 @pytest.mark.parametrize("kind", ["lstm", "word-cnn"])
 def test_texts_read_by_stretches_are_those_of_the_tokenizer(kind: str) -> None:
-    from unfooled.victims.models.vocabulary import build_word_tokenizer
-    from unfooled.victims.tokens import tokenise
-    from unfooled.victims.whitebox_torch import TorchWhiteBox
-    from unfooled.victims.word_passes import StretchReader
+    from unfooled.victims.torch.classifier_inside import TorchWhiteBox
+    from unfooled.victims.torch.tokens import tokenise
+    from unfooled.victims.torch.word_models.vocabulary import build_word_tokenizer
+    from unfooled.victims.torch.word_passes import StretchReader
 
     texts = [
         "Don't stop, it's   the café's 1990s–film!!",

@@ -16,7 +16,7 @@ from unfooled.resources import store
 from unfooled.resources.parquet import read_strings, unsnap
 from unfooled.resources.vectors import load_word_vectors
 from unfooled.text import Text
-from unfooled.victims.models.vocabulary import build_word_tokenizer
+from unfooled.victims.torch.word_models.vocabulary import build_word_tokenizer
 
 transformers = pytest.importorskip("transformers")
 
@@ -126,7 +126,7 @@ def test_a_saved_tokenizer_reads_the_same(tokenizer: Any, tmp_path: Path) -> Non
         made.save_pretrained(folder)
         kind = "unfooled-words" if name == "plain" else "bert"
         (folder / "config.json").write_text(json.dumps({"model_type": kind}), encoding="utf-8")
-        from unfooled.victims.models import register
+        from unfooled.victims.torch.word_models import register
 
         register()
         again = transformers.AutoTokenizer.from_pretrained(folder)

@@ -13,9 +13,9 @@ import unfooled
 from reviews import sentences, write_csv
 from unfooled.data.dataset import Dataset
 from unfooled.errors import VictimError
-from unfooled.evaluation.run import attack
-from unfooled.evaluation.store import RunFile
-from unfooled.evaluation.workers import _Pool, _Worker
+from unfooled.runs.attack import attack
+from unfooled.runs.file import RunFile
+from unfooled.runs.workers import _Pool, _Worker
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from unfooled.victims.huggingface import HuggingFaceVictim
+from unfooled.victims.torch.huggingface import HuggingFaceVictim
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PIECES = ["the", "a", "film", "movie", "is", "was", "good", "great", "bad", "dull", "and", "not", "very"]
@@ -122,8 +122,8 @@ def tiny(
             **size, n_embd=16, n_layer=2, n_head=2, n_positions=positions, bos_token_id=2, eos_token_id=3
         )
     else:
-        from unfooled.victims.models.configuration import WordModelConfig
-        from unfooled.victims.models.modeling import register
+        from unfooled.victims.torch.word_models.configuration import WordModelConfig
+        from unfooled.victims.torch.word_models.modeling import register
 
         register()
         config = WordModelConfig(kind=kind, embedding_size=12, hidden_size=16, **size)

@@ -7,11 +7,11 @@ import random
 from pathlib import Path
 from typing import Any
 
-from unfooled.data.parallel import ParallelText
 from unfooled.training.families import find_family, settle
-from unfooled.training.parallel_rows import Pairs
-from unfooled.training.translators import make_translator
-from unfooled.victims.translator import TranslatorVictim
+from unfooled.translation.parallel import ParallelText
+from unfooled.translation.parallel_rows import Pairs
+from unfooled.translation.training import make_translator
+from unfooled.translation.victim import TranslatorVictim
 
 WORDS = {
     "the": "der", "dog": "hund", "cat": "katze", "sees": "sieht", "eats": "frisst", "red": "rote",

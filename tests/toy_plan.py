@@ -7,10 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from unfooled.core.result import Result
-from unfooled.evaluation.lock import Lock
-from unfooled.evaluation.run import Observer
-from unfooled.reproduction.laboratory import FILE, Laboratory, Watcher
-from unfooled.reproduction.stages import (
+from unfooled.papers.runner import FILE, Laboratory, Watcher
+from unfooled.papers.stages import (
     Attack,
     Fixture,
     Model,
@@ -20,6 +18,8 @@ from unfooled.reproduction.stages import (
     Words,
     settings,
 )
+from unfooled.runs.attack import Observer
+from unfooled.runs.lock import Lock
 
 REVIEWS = Fixture(name="reviews", what="reviews")
 TRAIN, TEST = Rows(source="{reviews}", split="train"), Rows(source="{reviews}")

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from unfooled.web.guard import App, Guard
+from unfooled.people.web.guard import App, Guard
 
 
 def free_port() -> int:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from unfooled.core.victim import Probabilities, TextValue, softmax
 from unfooled.text import Text
-from unfooled.victims.alignment import Marked, Readable, mark
-from unfooled.victims.base import Probabilities, TextValue, softmax
-from unfooled.victims.whitebox import Numbers
-from unfooled.victims.whitebox_words import Slope
+from unfooled.victims.torch.alignment import Marked, Readable, mark
+from unfooled.victims.torch.whitebox import Numbers
+from unfooled.victims.torch.words import Slope
 
 #        word: vector            sum   output for class 1
 VECTORS: dict[str, tuple[float, float]] = {

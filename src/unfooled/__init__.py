@@ -16,26 +16,26 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unfooled.checks.compare import compare
+    from unfooled.checks.evaluate import evaluate
+    from unfooled.checks.replay import replay
     from unfooled.core.recipe import Recipe, load_recipe
     from unfooled.core.result import Result
+    from unfooled.core.session import Session, Settings
+    from unfooled.core.victim import Victim
     from unfooled.data.dataset import Dataset
     from unfooled.data.loading import load_data
     from unfooled.defenses.harden import harden
     from unfooled.errors import UnfooledError, UserError
-    from unfooled.evaluation.compare import compare
-    from unfooled.evaluation.evaluate import evaluate
-    from unfooled.evaluation.export import export
-    from unfooled.evaluation.replay import replay
-    from unfooled.evaluation.run import Run, attack
-    from unfooled.evaluation.session import Session, Settings
-    from unfooled.registry import registry
+    from unfooled.plugins import registry
+    from unfooled.runs.attack import Run, attack
+    from unfooled.runs.export import export
     from unfooled.text import Text
     from unfooled.training.sweep import sweep
     from unfooled.training.trainer import train
-    from unfooled.victims.base import Victim
     from unfooled.victims.function import FunctionVictim
     from unfooled.victims.loading import load_victim
-    from unfooled.victims.sklearn import SklearnVictim
+    from unfooled.victims.sklearn.pipeline import SklearnVictim
 
 __version__ = "0.1.0"
 
@@ -71,24 +71,24 @@ _HOMES = {
     "FunctionVictim": "victims.function",
     "Recipe": "core.recipe",
     "Result": "core.result",
-    "Run": "evaluation.run",
-    "Session": "evaluation.session",
-    "Settings": "evaluation.session",
-    "SklearnVictim": "victims.sklearn",
+    "Run": "runs.attack",
+    "Session": "core.session",
+    "Settings": "core.session",
+    "SklearnVictim": "victims.sklearn.pipeline",
     "Text": "text",
     "UnfooledError": "errors",
     "UserError": "errors",
-    "Victim": "victims.base",
-    "attack": "evaluation.run",
-    "compare": "evaluation.compare",
-    "evaluate": "evaluation.evaluate",
-    "export": "evaluation.export",
+    "Victim": "core.victim",
+    "attack": "runs.attack",
+    "compare": "checks.compare",
+    "evaluate": "checks.evaluate",
+    "export": "runs.export",
     "harden": "defenses.harden",
     "load_data": "data.loading",
     "load_recipe": "core.recipe",
     "load_victim": "victims.loading",
-    "registry": "registry",
-    "replay": "evaluation.replay",
+    "registry": "plugins",
+    "replay": "checks.replay",
     "sweep": "training.sweep",
     "train": "training.trainer",
 }
@@ -98,7 +98,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'unfooled' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"unfooled.{_HOMES[name]}"), name)
-    # `unfooled.registry` is also a submodule: what was asked for must win over it.
+    # `unfooled.attack` may also be a submodule: what was asked for must win over it.
     globals()[name] = value
     return value
 

@@ -45,10 +45,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from unfooled.attacks.constraints import SamePartOfSpeech, SentenceSimilarity
-from unfooled.attacks.goals import Untargeted
-from unfooled.attacks.importance import Deletion
-from unfooled.attacks.masks import FillMask, MaskAndFill, Mode
+from unfooled.attacks.parts.constraints import SamePartOfSpeech, SentenceSimilarity
+from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.importance import Deletion
+from unfooled.attacks.parts.masks import FillMask, MaskAndFill, Mode
 from unfooled.core.recipe import Recipe
 
 _PAPER = MaskAndFill(

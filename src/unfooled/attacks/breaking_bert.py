@@ -40,13 +40,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from unfooled.attacks.candidates import Candidates
-from unfooled.attacks.constraints import Constraint, Option, SamePartOfSpeech, SentenceSimilarity
-from unfooled.attacks.goals import OnlyClass
-from unfooled.attacks.gradient_importance import Gradient
-from unfooled.attacks.importance import Importance
-from unfooled.attacks.search import allowed, attackable
-from unfooled.attacks.sources import Datamuse
+from unfooled.attacks.parts.candidates import Candidates
+from unfooled.attacks.parts.constraints import Constraint, Option, SamePartOfSpeech, SentenceSimilarity
+from unfooled.attacks.parts.goals import OnlyClass
+from unfooled.attacks.parts.gradient_importance import Gradient
+from unfooled.attacks.parts.importance import Importance
+from unfooled.attacks.parts.search import allowed, attackable
+from unfooled.attacks.parts.sources import Datamuse
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from unfooled.attacks.goals import for_labels
+from unfooled.attacks.parts.goals import for_labels
 from unfooled.core.attempt import attempt
 from unfooled.core.engine import Engine
 from unfooled.core.recipe import Recipe, recipe_from_json
@@ -25,10 +25,10 @@ from unfooled.core.writing import Asked, TextGoal, Written, writing_attempt
 from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.resources.fluency import Score
 from unfooled.text import Text
-from unfooled.victims.alignment import Marked
-from unfooled.victims.whitebox import WordVectors
-from unfooled.victims.whitebox_oracles import GradientItem
-from unfooled.victims.word_oracles import Projection, Pull
+from unfooled.victims.torch.alignment import Marked
+from unfooled.victims.torch.oracles import GradientItem
+from unfooled.victims.torch.whitebox import WordVectors
+from unfooled.victims.torch.word_oracles import Projection, Pull
 
 TEXTS = (
     "The superb, pleasant film is on.",

@@ -25,11 +25,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from unfooled.attacks.candidates import CharacterEdits, edit_characters
-from unfooled.attacks.constraints import MaxCharacterEdits, edit_distance
-from unfooled.attacks.goals import Untargeted
-from unfooled.attacks.importance import Importance, Masking, TemporalScore
-from unfooled.attacks.search import GreedySwap
+from unfooled.attacks.parts.candidates import CharacterEdits, edit_characters
+from unfooled.attacks.parts.constraints import MaxCharacterEdits, edit_distance
+from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.importance import Importance, Masking, TemporalScore
+from unfooled.attacks.parts.search import GreedySwap
 from unfooled.core.attempt import Attempt, Scored, Search
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe

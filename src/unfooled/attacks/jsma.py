@@ -38,16 +38,16 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from unfooled.attacks.class_words import target_of
-from unfooled.attacks.constraints import Constraint, Option, SamePartOfSpeech, SentenceSimilarity
-from unfooled.attacks.fluency import Fluency
-from unfooled.attacks.goals import Untargeted
+from unfooled.attacks.parts.class_words import target_of
+from unfooled.attacks.parts.constraints import Constraint, Option, SamePartOfSpeech, SentenceSimilarity
+from unfooled.attacks.parts.fluency import Fluency
+from unfooled.attacks.parts.goals import Untargeted
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.core.recipe import Recipe
 from unfooled.text import Text
-from unfooled.victims.alignment import Marked, mark
-from unfooled.victims.word_oracles import OWN, Pull
+from unfooled.victims.torch.alignment import Marked, mark
+from unfooled.victims.torch.word_oracles import OWN, Pull
 
 Order = Literal["recent", "gradient", "random"]
 

@@ -35,10 +35,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from unfooled.attacks.goals import Untargeted
-from unfooled.attacks.importance import Importance
-from unfooled.attacks.replacement import ClosestWord, ListedWords, RandomDraws, RandomWords, Replacement
-from unfooled.attacks.selection import AttentionSelect, GreedySelect, InOrder
+from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.importance import Importance
+from unfooled.attacks.parts.replacement import ClosestWord, ListedWords, RandomDraws, RandomWords, Replacement
+from unfooled.attacks.parts.selection import AttentionSelect, GreedySelect, InOrder
 from unfooled.core.attempt import Attempt, Scored, Search
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe

@@ -30,8 +30,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import cycle, islice
 
-from unfooled.attacks.class_words import opposite
-from unfooled.attacks.goals import Untargeted
+from unfooled.attacks.parts.class_words import opposite
+from unfooled.attacks.parts.goals import Untargeted
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Ask, Program
 from unfooled.core.recipe import Recipe

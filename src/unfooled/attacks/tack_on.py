@@ -27,8 +27,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from unfooled.attacks.class_words import opposite
-from unfooled.attacks.goals import Untargeted
+from unfooled.attacks.parts.class_words import opposite
+from unfooled.attacks.parts.goals import Untargeted
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.core.recipe import Recipe

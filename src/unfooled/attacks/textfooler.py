@@ -36,11 +36,11 @@ Differences from the authors' code
 
 from __future__ import annotations
 
-from unfooled.attacks.candidates import Neighbours
-from unfooled.attacks.constraints import SamePartOfSpeech, SentenceSimilarity
-from unfooled.attacks.goals import Untargeted
-from unfooled.attacks.importance import Deletion, Masking
-from unfooled.attacks.search import GreedySwap
+from unfooled.attacks.parts.candidates import Neighbours
+from unfooled.attacks.parts.constraints import SamePartOfSpeech, SentenceSimilarity
+from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.importance import Deletion, Masking
+from unfooled.attacks.parts.search import GreedySwap
 from unfooled.core.recipe import Recipe
 
 

@@ -17,18 +17,18 @@ from rich.table import Table
 
 from unfooled.cli.app import Exit
 from unfooled.cli.values import columns, literal, pairs
+from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
 from unfooled.errors import MissingExtraError, ResourceError, UserError
-from unfooled.evaluation.analysis import PARTS, Analysis, AnalysisObserver, analyse
-from unfooled.evaluation.analysis_neighbourhood import NEAREST, Find
-from unfooled.evaluation.analysis_pca import Features
-from unfooled.evaluation.store import RunFile
-from unfooled.report.analysis_folder import write_analysis
-from unfooled.report.analysis_tables import analysis_rows
-from unfooled.report.words import visible
+from unfooled.internals.analysis import PARTS, Analysis, AnalysisObserver, analyse
+from unfooled.internals.folder import write_analysis
+from unfooled.internals.neighbourhood import NEAREST, Find
+from unfooled.internals.pca import Features
+from unfooled.internals.tables import analysis_rows
+from unfooled.report.diffs import visible
 from unfooled.resources.neighbours import open_neighbours
-from unfooled.victims.base import Victim
+from unfooled.runs.file import RunFile
 from unfooled.victims.loading import load_victim
 
 

@@ -291,7 +291,7 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
     """Write a run's results as a table."""
-    from unfooled.evaluation.export import export as write
+    from unfooled.runs.export import export as write
 
     rows = write(run, out, force=force)
     typer.echo(f"{rows} rows written to {out}")
@@ -327,7 +327,7 @@ def main() -> None:
     try:
         app()
     except UserError as error:
-        from unfooled.report.words import visible
+        from unfooled.report.diffs import visible
 
         typer.echo(f"error: {visible(str(error))}", err=True)
         sys.exit(Exit.MISTAKE)

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from unfooled.attacks.goals import only_class
+from unfooled.attacks.parts.goals import only_class
 from unfooled.cli.app import Exit
 from unfooled.cli.live import LiveObserver
 from unfooled.cli.render import show_run
@@ -22,14 +22,14 @@ from unfooled.core.recipe import (
     with_everywhere,
     with_setting,
 )
+from unfooled.core.session import Settings
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
-from unfooled.data.parallel import ParallelText, load_parallel
 from unfooled.errors import UserError
-from unfooled.evaluation.run import attack
-from unfooled.evaluation.session import Settings
+from unfooled.runs.attack import attack
+from unfooled.translation.parallel import ParallelText, load_parallel
+from unfooled.translation.victim import Translator
 from unfooled.victims.loading import load_victim
-from unfooled.victims.translator import Translator
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,12 +15,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from unfooled.attacks.constraints import Scale
+from unfooled.attacks.parts.constraints import Scale
 from unfooled.cli.app import Exit
 from unfooled.cli.values import listed
 from unfooled.data.loading import load_data
 from unfooled.errors import MissingExtraError, UserError
-from unfooled.evaluation.calibration import (
+from unfooled.metrics.calibration import (
     Calibration,
     Kinds,
     Threshold,
@@ -29,8 +29,8 @@ from unfooled.evaluation.calibration import (
     measure,
     plot,
 )
-from unfooled.registry import registry
-from unfooled.report.words import visible
+from unfooled.plugins import registry
+from unfooled.report.diffs import visible
 
 _SHOWN = (5, 10, 20, 50, 80, 90, 95)
 _WIDTH, _HEIGHT = 56, 14

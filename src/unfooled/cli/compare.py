@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
+from unfooled.checks.compare import Measured, compare, plot, write_csv
 from unfooled.cli.app import Exit
 from unfooled.cli.values import columns, listed, pairs
+from unfooled.core.victim import Victim
 from unfooled.data.loading import load_data
-from unfooled.evaluation.compare import Measured, compare, plot, write_csv
-from unfooled.report.words import visible
-from unfooled.victims.base import Victim
+from unfooled.report.diffs import visible
 from unfooled.victims.loading import load_victim
 
 

@@ -16,10 +16,10 @@ from unfooled.cli.resources import fetch
 from unfooled.core.recipe import load_recipe
 from unfooled.data.loading import load_data
 from unfooled.errors import MissingExtraError
-from unfooled.evaluation.run import attack
 from unfooled.report.folder import write_report
 from unfooled.resources import store
 from unfooled.resources.datasets import movie_reviews
+from unfooled.runs.attack import attack
 from unfooled.victims.loading import load_victim
 
 NEEDED = ("movie-reviews", "perceptron-tagger", "minilm", "counter-fitted")

@@ -14,25 +14,25 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from unfooled.checks.evaluate import Evaluation, evaluate
+from unfooled.checks.illusions.attacking import Watcher, read_results
+from unfooled.checks.illusions.checks import CHECKS
+from unfooled.checks.illusions.diagnosis import look
+from unfooled.checks.illusions.wrappers import Votes
+from unfooled.checks.naming import load_models
+from unfooled.checks.replay import read_samples, replay
 from unfooled.cli.app import Exit
 from unfooled.cli.live import LiveObserver
 from unfooled.cli.values import listed, pairs, slug
 from unfooled.core.recipe import Recipe, load_recipe, with_everywhere, with_setting
+from unfooled.core.session import Settings
+from unfooled.core.victim import Victim
 from unfooled.data.loading import load_data
 from unfooled.errors import UserError
-from unfooled.evaluation.evaluate import Evaluation, evaluate
-from unfooled.evaluation.illusions.bench import Watcher, read_results
-from unfooled.evaluation.illusions.checks import CHECKS
-from unfooled.evaluation.illusions.diagnosis import look
-from unfooled.evaluation.illusions.wrappers import Votes
-from unfooled.evaluation.metrics import Rate, decided
-from unfooled.evaluation.naming import load_models
-from unfooled.evaluation.replay import read_samples, replay
-from unfooled.evaluation.run import Observer
-from unfooled.evaluation.session import Settings
+from unfooled.metrics.summary import Rate, decided
+from unfooled.report.diffs import visible
 from unfooled.report.evaluation import HEADINGS, legend, rate, table_rows, verdict_lines, write_files
-from unfooled.report.words import visible
-from unfooled.victims.base import Victim
+from unfooled.runs.attack import Observer
 from unfooled.victims.preflight import Preflight
 
 

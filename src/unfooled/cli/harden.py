@@ -13,17 +13,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from unfooled.checks import replay
 from unfooled.cli.app import Exit
 from unfooled.cli.compare import duration
 from unfooled.cli.train import TrainProgress
+from unfooled.core.victim import TextValue
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
 from unfooled.defenses.harden import Hardened, harden
 from unfooled.defenses.methods import METHODS, TRAINING, find_method
 from unfooled.errors import DataError, UserError
-from unfooled.evaluation import replay
 from unfooled.training.preparation import DEFAULT_SHARE
-from unfooled.victims.base import TextValue
 from unfooled.victims.loading import load_victim
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unfooled.core.recipe import Recipe, all_recipes, load_recipe
-from unfooled.registry import registry
+from unfooled.plugins import registry
 
 
 def list_attacks(*, as_json: bool) -> None:

@@ -15,8 +15,8 @@ from rich.progress import (
 )
 
 from unfooled.core.result import Result
-from unfooled.evaluation.run import Observer
-from unfooled.report.words import visible
+from unfooled.report.diffs import visible
+from unfooled.runs.attack import Observer
 from unfooled.victims.preflight import Preflight
 
 _MARKS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "fail": "[red]✗[/]"}

@@ -10,13 +10,13 @@ from rich.console import Console
 
 from unfooled.cli.values import columns, listed, literal, pairs
 from unfooled.core.recipe import load_recipe
+from unfooled.core.victim import Victim
 from unfooled.data.loading import load_data
 from unfooled.errors import UserError
-from unfooled.victims.base import Victim
+from unfooled.people.web.playground_app import Playground, PlaygroundApp
+from unfooled.people.web.repeating import ModelArguments
+from unfooled.people.web.serving import checked_token, serve
 from unfooled.victims.loading import load_victim
-from unfooled.web.playground_app import Playground, PlaygroundApp
-from unfooled.web.repeating import ModelArguments
-from unfooled.web.serving import checked_token, serve
 
 
 @dataclass(frozen=True, kw_only=True)

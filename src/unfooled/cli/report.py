@@ -11,17 +11,17 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from unfooled.checks import gate
+from unfooled.checks.gate import Rule
+from unfooled.checks.tracking import log_to_mlflow, log_to_tensorboard
 from unfooled.cli.app import Exit
 from unfooled.errors import RunFileError, UserError
-from unfooled.evaluation import gate
-from unfooled.evaluation.gate import Rule
-from unfooled.evaluation.measures import measure_run, parse_measure
-from unfooled.evaluation.metrics import Mean, summarise
-from unfooled.evaluation.store import RunFile
-from unfooled.evaluation.tracking import log_to_mlflow, log_to_tensorboard
+from unfooled.metrics.measures import measure_run, parse_measure
+from unfooled.metrics.summary import Mean, summarise
+from unfooled.report.diffs import in_markdown, visible
 from unfooled.report.folder import write_report
 from unfooled.report.html import write_html
-from unfooled.report.words import in_markdown, visible
+from unfooled.runs.file import RunFile
 
 
 def run_report(

@@ -15,13 +15,13 @@ from unfooled.cli.app import Exit
 from unfooled.cli.compare import duration
 from unfooled.cli.live import LiveObserver
 from unfooled.cli.train import TrainProgress
-from unfooled.evaluation.run import Observer
-from unfooled.reproduction.laboratory import Watcher
-from unfooled.reproduction.pages import tally
-from unfooled.reproduction.paper import require_scale
-from unfooled.reproduction.papers import NAMES, find_paper
-from unfooled.reproduction.reproduce import SUMMARY, Reproduction, check, reproduce, write_summary
-from unfooled.reproduction.stages import Stage
+from unfooled.papers.pages import tally
+from unfooled.papers.paper import require_scale
+from unfooled.papers.plans import NAMES, find_paper
+from unfooled.papers.reproduce import SUMMARY, Reproduction, check, reproduce, write_summary
+from unfooled.papers.runner import Watcher
+from unfooled.papers.stages import Stage
+from unfooled.runs.attack import Observer
 from unfooled.training.watching import TrainObserver
 from unfooled.victims.preflight import Preflight
 

@@ -15,15 +15,15 @@ from rich.table import Table
 from unfooled.cli.app import Exit
 from unfooled.cli.harden import HardenProgress, pairs, read_samples
 from unfooled.cli.live import LiveObserver
+from unfooled.core.session import Settings
+from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
 from unfooled.defenses.methods import find_method
 from unfooled.defenses.search import Found, search
 from unfooled.errors import UserError
-from unfooled.evaluation.run import attack
-from unfooled.evaluation.session import Settings
+from unfooled.runs.attack import attack
 from unfooled.training.preparation import Rows, read_rows
-from unfooled.victims.base import Victim
 from unfooled.victims.loading import load_victim
 
 PREMADE = "premade"

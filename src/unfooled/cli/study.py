@@ -11,10 +11,10 @@ import typer
 from rich.console import Console
 
 from unfooled.errors import RunFileError
-from unfooled.evaluation.study.file import StudyFile, spaced_code
-from unfooled.evaluation.study.protocols import load_protocol
-from unfooled.evaluation.study.sampling import draw
-from unfooled.report.words import visible
+from unfooled.people.study.file import StudyFile, spaced_code
+from unfooled.people.study.protocols import load_protocol
+from unfooled.people.study.sampling import draw
+from unfooled.report.diffs import visible
 
 
 def run_create(
@@ -63,8 +63,8 @@ def run_create(
 
 
 def run_serve(path: Path, *, host: str, port: int, allow_remote: bool, token: str | None) -> None:
-    from unfooled.web.serving import checked_token, serve
-    from unfooled.web.study_app import study_app
+    from unfooled.people.web.serving import checked_token, serve
+    from unfooled.people.web.study_app import study_app
 
     wanted = checked_token(host, allow_remote=allow_remote, token=token)
     with StudyFile.open(path) as study:
@@ -86,8 +86,8 @@ def run_study_report(
     path: Path, *, only_attentive: bool, disagreements: int, answers: Path | None, as_json: bool
 ) -> None:
     from unfooled.cli.study_tables import show_figures
-    from unfooled.evaluation.study.export import write_answers
-    from unfooled.evaluation.study.figures import read_figures
+    from unfooled.people.study.export import write_answers
+    from unfooled.people.study.figures import read_figures
 
     with StudyFile.open(path, reading=True) as study:
         figures = read_figures(study, only_attentive=only_attentive, disputed=disagreements)

@@ -7,9 +7,9 @@ import math
 from rich.console import Console
 from rich.table import Table
 
-from unfooled.evaluation.study.figures import Figures
-from unfooled.report.people import headline, judged_words, mean_text
-from unfooled.report.words import visible
+from unfooled.people.report import headline, judged_words, mean_text
+from unfooled.people.study.figures import Figures
+from unfooled.report.diffs import visible
 
 
 def show_figures(figures: Figures) -> None:

@@ -27,14 +27,14 @@ from unfooled.cli.compare import duration
 from unfooled.cli.values import columns, listed, pairs
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
-from unfooled.data.parallel import ParallelText, load_parallel
 from unfooled.errors import UserError
 from unfooled.training.families import FAMILIES, OPTIONS, find_family
 from unfooled.training.preparation import DEFAULT_SHARE
 from unfooled.training.sweep import sweep
 from unfooled.training.trainer import Trained, train
-from unfooled.training.translators import train_translator
 from unfooled.training.watching import TrainObserver
+from unfooled.translation.parallel import ParallelText, load_parallel
+from unfooled.translation.training import train_translator
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,11 +13,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
+from unfooled.checks.transfer import Transfer, TransferObserver, transfer
 from unfooled.cli.app import Exit
 from unfooled.cli.values import listed, literal, pairs
-from unfooled.evaluation.metrics import Rate
-from unfooled.evaluation.transfer import Transfer, TransferObserver, transfer
-from unfooled.report.words import visible
+from unfooled.metrics.summary import Rate
+from unfooled.report.diffs import visible
 from unfooled.victims.loading import load_victim
 
 

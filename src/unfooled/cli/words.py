@@ -15,7 +15,7 @@ from rich.table import Table
 from unfooled.cli.app import Exit
 from unfooled.data.loading import load_data
 from unfooled.errors import UserError
-from unfooled.report.words import visible
+from unfooled.report.diffs import visible
 from unfooled.resources.class_words import KIND, ClassWords
 from unfooled.training.class_words import count_class_words
 

@@ -7,7 +7,7 @@ dataclass, so a recipe can be written into a run file and rebuilt from it.
 from __future__ import annotations
 
 import dataclasses
-import importlib
+import importlib.util
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from unfooled.core.attempt import Goal, Search
 from unfooled.core.writing import TextGoal
 from unfooled.errors import RunFileError, UnknownNameError
-from unfooled.registry import registry, unknown_name
+from unfooled.plugins import registry, unknown_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,9 +264,8 @@ def _parts(value: Any) -> Iterator[Any]:
 
 def _to_json(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        kind = type(value)
         settings = {field.name: _to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return {"part": f"{kind.__module__}:{kind.__qualname__}", **settings}
+        return {"part": part_name(type(value)), **settings}
     if isinstance(value, tuple):
         return [_to_json(one) for one in value]
     return value
@@ -281,10 +280,33 @@ def _from_json(value: Any) -> Any:
         }
         if module.split(".")[0] not in allowed:
             raise ValueError(f"unknown part {value.get('part')!r}")
-        kind: Any = getattr(importlib.import_module(module), name)
+        kind: Any = getattr(_module_of_part(module), name)
         if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
             raise ValueError(f"{value['part']} is not a part")
         return kind(**{key: _from_json(one) for key, one in value.items() if key != "part"})
     if isinstance(value, list):
         return tuple(_from_json(one) for one in value)
     return value
+
+
+def part_name(kind: type) -> str:
+    """What a part is called in files: `unfooled.attacks.goals:Untargeted`.
+
+    The folder below `attacks` in which our file lies is not in it, so that moving one changes no run.
+    """
+    module = kind.__module__
+    if module.startswith("unfooled.") and ".attacks." in module:
+        module = f"unfooled.attacks.{module.rpartition('.')[2]}"
+    return f"{module}:{kind.__qualname__}"
+
+
+def _module_of_part(module: str) -> Any:
+    """The module behind the name that `part_name` gives."""
+    package, _, last = module.rpartition(".")
+    if package != "unfooled.attacks":
+        return importlib.import_module(module)
+    homes = [f"{package}.parts", *registry.packages("attack")]
+    for home in homes:
+        if importlib.util.find_spec(f"{home}.{last}"):
+            return importlib.import_module(f"{home}.{last}")
+    raise ImportError(f"there is no part {module}")

@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 
 from unfooled.data.contractions import CONTRACTIONS, SHORT_FORMS
 from unfooled.errors import DataError
-from unfooled.registry import unknown_name
+from unfooled.plugins import unknown_name
 from unfooled.resources.english import Speller, open_speller
 from unfooled.text import match_case
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from unfooled.core.example import Example
 from unfooled.data import cleaning
 from unfooled.data.cleaning import require_steps
 from unfooled.data.columns import Columns, choose_columns
-from unfooled.data.examples import Example
 from unfooled.data.labels import MOST_LABELS, Coding, code_labels, label_value, match_labels
 from unfooled.data.readers import Memory, Row, Source
 from unfooled.errors import DataError

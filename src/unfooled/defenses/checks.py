@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from unfooled.core.victim import TextValue, Victim
+from unfooled.core.victim_oracle import validate
 from unfooled.defenses.switch import as_text
 from unfooled.text import Text
-from unfooled.victims.base import TextValue, Victim
-from unfooled.victims.checked import validate
 from unfooled.victims.checks import TOLERANCE, check_victim
-from unfooled.victims.draws import Redrawable
+from unfooled.victims.randomness import Redrawable
 
 Make = Callable[..., Victim]
 

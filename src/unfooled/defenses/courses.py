@@ -26,6 +26,7 @@ from unfooled.core.attempt import attempt
 from unfooled.core.engine import Engine
 from unfooled.core.recipe import Recipe
 from unfooled.core.result import Result
+from unfooled.core.victim import TextValue
 from unfooled.core.writing import TextGoal
 from unfooled.defenses.ledger import Ledger
 from unfooled.defenses.switch import Plan, as_text, with_string
@@ -35,8 +36,7 @@ from unfooled.training.course import Course, Extra
 from unfooled.training.families import Family, Value
 from unfooled.training.preparation import Prepared, Rows
 from unfooled.training.watching import TrainObserver
-from unfooled.victims.base import TextValue
-from unfooled.victims.huggingface import HuggingFaceVictim, longest_input
+from unfooled.victims.torch.huggingface import HuggingFaceVictim, longest_input
 
 
 class Continue(Course):
@@ -53,7 +53,7 @@ class Continue(Course):
             return super().make(family, options, data, observer)
         import transformers
 
-        from unfooled.victims import models
+        from unfooled.victims.torch import word_models as models
 
         models.register()
         model = transformers.AutoModelForSequenceClassification.from_pretrained(

@@ -16,12 +16,12 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from unfooled.batching import Meter
+from unfooled.core.victim import Probabilities, Reloadable, TextValue, Victim, digest
 from unfooled.defenses.switch import text_rng
 from unfooled.defenses.voting import Vote
 from unfooled.errors import CapabilityError
-from unfooled.victims.alignment import Readable, mark
-from unfooled.victims.base import Probabilities, Reloadable, TextValue, Victim, digest
-from unfooled.victims.whitebox import (
+from unfooled.victims.torch.alignment import Readable, mark
+from unfooled.victims.torch.whitebox import (
     AttentionMaps,
     Counts,
     Numbers,

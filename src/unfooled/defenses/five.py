@@ -24,15 +24,15 @@ from typing import Any
 
 import numpy as np
 
+from unfooled.core.victim import Probabilities, TextValue, Victim, softmax
 from unfooled.defenses.ensemble import Ensemble, innermost
 from unfooled.defenses.switch import Importance, as_text, important_words, require_stopwords
 from unfooled.defenses.voting import Vote, combine, require_seed, require_vote
 from unfooled.errors import CapabilityError, UserError
-from unfooled.victims.alignment import Marked, Readable, mark
-from unfooled.victims.base import Probabilities, TextValue, Victim, softmax
-from unfooled.victims.noise import Logits, NoiseReader, Noisy, TorchNoise
-from unfooled.victims.whitebox import Of, WordVectors
-from unfooled.victims.whitebox_oracles import GradientItem, GradientOracle, steady
+from unfooled.victims.torch.alignment import Marked, Readable, mark
+from unfooled.victims.torch.noise import Logits, NoiseReader, Noisy, TorchNoise
+from unfooled.victims.torch.oracles import GradientItem, GradientOracle, steady
+from unfooled.victims.torch.whitebox import Of, WordVectors
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,18 +26,18 @@ from typing import Any, Self
 
 import numpy as np
 
+from unfooled.core.victim import Probabilities, TextValue, Victim, digest, softmax
 from unfooled.defenses.ensemble import Ensemble, ask_in_batches, innermost
 from unfooled.defenses.switch import Similarity, Switch, as_text
 from unfooled.defenses.switching import Switched, Switcher
 from unfooled.defenses.voting import Vote, combine, require_seed, require_vote
 from unfooled.errors import CapabilityError
 from unfooled.text import Text
-from unfooled.victims.alignment import Marked, Readable, mark
-from unfooled.victims.base import Probabilities, TextValue, Victim, digest, softmax
-from unfooled.victims.draws import Logits, log
 from unfooled.victims.loading import load_victim
-from unfooled.victims.noise import NoiseReader, Noisy
-from unfooled.victims.whitebox import Of, WordVectors
+from unfooled.victims.randomness import Logits, log
+from unfooled.victims.torch.alignment import Marked, Readable, mark
+from unfooled.victims.torch.noise import NoiseReader, Noisy
+from unfooled.victims.torch.whitebox import Of, WordVectors
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from unfooled.core.recipe import load_recipe
+from unfooled.core.victim import TextValue, digest
 from unfooled.data.dataset import Dataset
 from unfooled.defenses import saving
 from unfooled.defenses.courses import AttackInLoop, Continue, Fact, alternatives_of_rows
@@ -25,10 +26,9 @@ from unfooled.training.families import FAMILIES, Family, find_family
 from unfooled.training.preparation import DEFAULT_SHARE, Prepared, Rows, prepare
 from unfooled.training.trainer import Trained, plan_of, train_prepared
 from unfooled.training.watching import TrainObserver
-from unfooled.victims.base import TextValue, digest
-from unfooled.victims.huggingface import HuggingFaceVictim
+from unfooled.translation.victim import Translator
 from unfooled.victims.loading import DEFENSE_FILE, load_victim
-from unfooled.victims.translator import Translator
+from unfooled.victims.torch.huggingface import HuggingFaceVictim
 
 # Taken over from the model's own training, unless said otherwise. The rate only for models without a
 # pretrained body: going on with one is done at the papers' 2e-5.

@@ -15,7 +15,7 @@ from unfooled.defenses.fuse import Fuse
 from unfooled.defenses.settings import defaults_of
 from unfooled.defenses.switch import Switch
 from unfooled.errors import UserError
-from unfooled.registry import unknown_name
+from unfooled.plugins import unknown_name
 from unfooled.training.families import Choice, Range
 
 

@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from unfooled.core.victim import Victim
 from unfooled.defenses.ensemble import Ensemble, own_settings
 from unfooled.defenses.five import Five, FiveVictim
 from unfooled.defenses.fuse import Fuse, FuseVictim
 from unfooled.defenses.settings import build, defaults_of, settle
 from unfooled.errors import UserError, VictimError
-from unfooled.registry import unknown_name
-from unfooled.victims.base import Victim
+from unfooled.plugins import unknown_name
 from unfooled.victims.loading import DEFENSE_FILE, load_victim
 
 WRAPPERS: Mapping[str, tuple[type[Any], type[Ensemble]]] = {

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from unfooled.core.victim import Victim, digest
 from unfooled.data.dataset import Dataset
 from unfooled.defenses.ensemble import ask_in_batches
 from unfooled.defenses.harden import harden
@@ -28,7 +29,6 @@ from unfooled.errors import DataError, MissingExtraError, UserError
 from unfooled.training.preparation import Rows
 from unfooled.training.sweep import close_abandoned, draw
 from unfooled.training.watching import TrainObserver
-from unfooled.victims.base import Victim, digest
 from unfooled.victims.loading import load_victim
 
 STUDY, RECORD, BEST, TRIALS = "search.sqlite", "search.json", "best", "trials"

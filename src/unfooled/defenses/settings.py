@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from unfooled.errors import UserError
-from unfooled.registry import unknown_name
+from unfooled.plugins import unknown_name
 
 S = TypeVar("S")
 

@@ -35,13 +35,13 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from unfooled.core.program import Program, ask
+from unfooled.core.victim import TextValue
 from unfooled.errors import UserError
 from unfooled.resources.stopwords import STOPWORDS
 from unfooled.text import Text, match_case
-from unfooled.victims.alignment import mark
-from unfooled.victims.base import TextValue
-from unfooled.victims.whitebox import WordVectors
-from unfooled.victims.whitebox_oracles import GradientItem
+from unfooled.victims.torch.alignment import mark
+from unfooled.victims.torch.oracles import GradientItem
+from unfooled.victims.torch.whitebox import WordVectors
 
 Similarity = Literal["none", "rank", "filter"]
 Importance = Literal["loss", "squared-logits"]

@@ -8,13 +8,13 @@ from typing import NamedTuple
 from unfooled.core.engine import Engine
 from unfooled.core.oracle import AsyncOracle, Oracle
 from unfooled.core.program import Program
+from unfooled.core.victim import TextValue, Victim
+from unfooled.core.victim_oracle import oracle_for
 from unfooled.defenses.switch import Choice, Plan, Switch, as_text, switched, with_string
 from unfooled.errors import CapabilityError, ResourceError
-from unfooled.registry import registry
+from unfooled.plugins import registry
 from unfooled.resources import store
 from unfooled.text import Text
-from unfooled.victims.base import TextValue, Victim
-from unfooled.victims.checked import oracle_for
 
 WINDOW = 1024  # texts under way at once; more of them mean fuller batches of equal length
 

@@ -6,10 +6,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from unfooled.core.victim import Probabilities, softmax
+from unfooled.core.victim_oracle import DECIMALS
 from unfooled.errors import UserError
-from unfooled.victims.base import Probabilities, softmax
-from unfooled.victims.checked import DECIMALS
-from unfooled.victims.draws import log
+from unfooled.victims.randomness import log
 
 Vote = Literal["majority", "mean-logits", "mean-probs"]
 VOTES: tuple[str, ...] = get_args(Vote)

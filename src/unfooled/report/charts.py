@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from unfooled.report.words import visible
+from unfooled.report.diffs import visible
 
 _WIDTH, _HEIGHT = 460, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 14, 12, 40

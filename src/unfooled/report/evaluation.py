@@ -6,9 +6,9 @@ import json
 import math
 from pathlib import Path
 
-from unfooled.evaluation.evaluate import Evaluation, ModelReport
-from unfooled.evaluation.metrics import Mean, Rate
-from unfooled.report.words import in_markdown
+from unfooled.checks.evaluate import Evaluation, ModelReport
+from unfooled.metrics.summary import Mean, Rate
+from unfooled.report.diffs import in_markdown
 
 HEADINGS = (
     "model",

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from unfooled.core.result import Result
 from unfooled.errors import RunFileError
-from unfooled.evaluation.export import export
-from unfooled.evaluation.metrics import Summary, decided, summarise
-from unfooled.evaluation.store import RunFile
+from unfooled.metrics.summary import Summary, decided, summarise
+from unfooled.report.diffs import Piece, in_markdown, output_pieces, pieces
 from unfooled.report.html import write_html
 from unfooled.report.tables import counts_line, signatures, summary_rows
-from unfooled.report.words import Piece, in_markdown, output_pieces, pieces
+from unfooled.runs.export import export
+from unfooled.runs.file import RunFile
 
 
 def write_report(run: Path, out: Path, *, examples: int = 25) -> Path:

@@ -21,20 +21,20 @@ from typing import Any
 import numpy as np
 
 import unfooled
+from unfooled.checks.transfer import Transfer, stored_transfers
 from unfooled.core.result import OUTCOMES, Result
 from unfooled.errors import RunFileError
-from unfooled.evaluation.ledger import Column, Ledger
-from unfooled.evaluation.metrics import Summary, summarise
-from unfooled.evaluation.outputs import ATTENTION
-from unfooled.evaluation.remarks import PREFIX
-from unfooled.evaluation.store import RunFile
-from unfooled.evaluation.transfer import Transfer, stored_transfers
-from unfooled.report.attention_maps import attention_charts
-from unfooled.report.comparing import comparison_charts, comparisons, tables
-from unfooled.report.people import read_people
-from unfooled.report.reading import Chart, Hint, Verdict, charts, hints, judge
+from unfooled.metrics.columns import Column, Ledger
+from unfooled.metrics.summary import Summary, summarise
+from unfooled.people.report import read_people
+from unfooled.report.comparison import comparison_charts, comparisons, tables
+from unfooled.report.diffs import output_pieces, pieces, visible
+from unfooled.report.interpretation import Chart, Hint, Verdict, charts, hints, judge
 from unfooled.report.tables import counts_line, signatures, summary_rows
-from unfooled.report.words import output_pieces, pieces, visible
+from unfooled.runs.file import RunFile
+from unfooled.runs.remarks import PREFIX
+from unfooled.translation.attention_maps import attention_charts
+from unfooled.translation.outputs import ATTENTION
 
 
 @dataclass(frozen=True, slots=True, eq=False)

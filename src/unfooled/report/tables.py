@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from unfooled.evaluation.metrics import Mean, Rate, Summary
+from unfooled.metrics.summary import Mean, Rate, Summary
 
 
 class Row(NamedTuple):

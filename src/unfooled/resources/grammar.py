@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from unfooled.errors import MissingExtraError
-from unfooled.registry import unknown_name
+from unfooled.plugins import unknown_name
 from unfooled.resources.link_grammar import LinkGrammarChecker, link_grammar_version, open_link_grammar
 
 HARPER = "harper"

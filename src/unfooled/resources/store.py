@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from unfooled.errors import ResourceError
-from unfooled.registry import unknown_name
+from unfooled.plugins import unknown_name
 from unfooled.resources.manifest import Resource, built_in
 
 # Called with what is going on and, where that is known, the share done from 0 to 1.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from unfooled.core.example import Example
 from unfooled.data.dataset import Dataset
-from unfooled.data.examples import Example
 from unfooled.errors import DataError
 from unfooled.resources.class_words import ClassWords
 from unfooled.text import WORD

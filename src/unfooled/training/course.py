@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from unfooled.core.victim import TextValue
 from unfooled.training.families import Family, Value
 from unfooled.training.networks import make_model
 from unfooled.training.preparation import Prepared
 from unfooled.training.watching import TrainObserver
-from unfooled.victims.base import TextValue
 
 
 class Extra(NamedTuple):

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from unfooled.errors import UserError
-from unfooled.registry import unknown_name
+from unfooled.plugins import unknown_name
 
 Value: TypeAlias = int | float | str | bool
 

@@ -13,8 +13,8 @@ from unfooled.resources.vectors import load_word_vectors
 from unfooled.training.families import BODY, Family, Value
 from unfooled.training.preparation import Prepared, Rows
 from unfooled.training.watching import TrainObserver
-from unfooled.victims.explained import require_vocabulary
-from unfooled.victims.huggingface import longest_input
+from unfooled.victims.torch.huggingface import longest_input
+from unfooled.victims.torch.load_errors import require_vocabulary
 
 # The names that different architectures give to the same thing.
 _DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout",
@@ -35,8 +35,11 @@ def make_model(
 def _words(
     family: Family, options: Mapping[str, Value], data: Prepared, observer: TrainObserver
 ) -> tuple[Any, Any]:
-    from unfooled.victims.models.configuration import WordModelConfig
-    from unfooled.victims.models.modeling import WordModelForSequenceClassification, initialise_embeddings
+    from unfooled.victims.torch.word_models.configuration import WordModelConfig
+    from unfooled.victims.torch.word_models.modeling import (
+        WordModelForSequenceClassification,
+        initialise_embeddings,
+    )
 
     tokenizer = _tokenizer(options, data)
     vectors = None if options["vectors"] == "none" else load_word_vectors(str(options["vectors"]))
@@ -69,7 +72,7 @@ def _words(
 def _scratch(options: Mapping[str, Value], data: Prepared) -> tuple[Any, Any]:
     from transformers import BertForSequenceClassification
 
-    from unfooled.victims.models.configuration import bert_scratch_config
+    from unfooled.victims.torch.word_models.configuration import bert_scratch_config
 
     tokenizer = _tokenizer(options, data, bert=True)
     config = bert_scratch_config(
@@ -86,7 +89,7 @@ def _scratch(options: Mapping[str, Value], data: Prepared) -> tuple[Any, Any]:
 
 
 def _tokenizer(options: Mapping[str, Value], data: Prepared, *, bert: bool = False) -> Any:
-    from unfooled.victims.models.vocabulary import build_word_tokenizer
+    from unfooled.victims.torch.word_models.vocabulary import build_word_tokenizer
 
     return build_word_tokenizer(
         _strings(data.train),

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unfooled.core.example import Example
+from unfooled.core.victim import TextValue
 from unfooled.data.dataset import Dataset
-from unfooled.data.examples import Example
 from unfooled.errors import DataError
-from unfooled.victims.base import TextValue
 
 DEFAULT_SHARE = 0.1
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from unfooled.core.victim import join_fields
 from unfooled.errors import DataError, MissingExtraError
 from unfooled.training.families import Family, Value
 from unfooled.training.metrics import scores
 from unfooled.training.preparation import Prepared
 from unfooled.training.watching import TrainObserver
-from unfooled.victims.base import join_fields
 
 FILE = "model.skops"
 

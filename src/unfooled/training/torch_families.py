@@ -18,7 +18,7 @@ from unfooled.training.families import Family, Value
 from unfooled.training.metrics import scores
 from unfooled.training.preparation import Prepared
 from unfooled.training.watching import TrainObserver
-from unfooled.victims.quiet import quiet
+from unfooled.victims.torch.quiet import quiet
 
 MEMORY = 6e9  # bytes that the activations of one backward pass may take, by estimate
 JUDGED = ("accuracy", "macro_f1", "loss")  # what validation measures; the first decides which epoch is kept

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from unfooled.core.victim import Probabilities, one_hot, sigmoid_pair, softmax
 from unfooled.errors import VictimError
-from unfooled.victims.base import Probabilities, one_hot, sigmoid_pair, softmax
 from unfooled.victims.labels import is_numbered
 
 _FORMS = "answer a score per class, a score by label name, or a label, one answer per text"

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unfooled.victims.base import CAPABILITIES, TextValue, Victim
-from unfooled.victims.checked import DECIMALS, validate
-from unfooled.victims.whitebox import WhiteBoxVictim
+from unfooled.core.victim import CAPABILITIES, TextValue, Victim
+from unfooled.core.victim_oracle import DECIMALS, validate
+from unfooled.victims.torch.whitebox import WhiteBoxVictim
 
 TOLERANCE = 10.0**-DECIMALS
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from unfooled.core.victim import Probabilities, Reloadable, TextValue, digest, join_fields, softmax
 from unfooled.errors import VictimError
 from unfooled.text import WORD
-from unfooled.victims.base import Probabilities, Reloadable, TextValue, digest, join_fields, softmax
 from unfooled.victims.labels import settle_labels
 from unfooled.victims.options import require_not_negative
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from unfooled.core.victim import SPECIMEN, Probabilities, Reloadable, TextValue, Victim, digest
 from unfooled.errors import UserError, VictimError
 from unfooled.victims.answers import Answers, find_labels, interpret
-from unfooled.victims.base import SPECIMEN, Probabilities, Reloadable, TextValue, Victim, digest
 from unfooled.victims.labels import settle_labels
 
 Function = Callable[[list[Any]], Any]

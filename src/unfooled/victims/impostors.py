@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from unfooled.core.victim import Probabilities, Reloadable, TextValue, Victim, digest, one_hot, softmax
 from unfooled.errors import VictimError
-from unfooled.victims.alignment import Readable
-from unfooled.victims.base import Probabilities, Reloadable, TextValue, Victim, digest, one_hot, softmax
-from unfooled.victims.draws import logits_of
 from unfooled.victims.loading import load_victim
-from unfooled.victims.whitebox import Numbers, Of, WordVectors
+from unfooled.victims.randomness import logits_of
+from unfooled.victims.torch.alignment import Readable
+from unfooled.victims.torch.whitebox import Numbers, Of, WordVectors
 
 _SURE = 0.98  # what a drawn label is told with
 

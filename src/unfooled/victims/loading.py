@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from unfooled.core.victim import Reloadable, Victim
 from unfooled.errors import VictimError
-from unfooled.registry import registry
-from unfooled.victims.base import Reloadable, Victim
+from unfooled.plugins import registry
 from unfooled.victims.labels import parse_labels
 from unfooled.victims.options import as_type, require_positive
 

@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from unfooled.core.victim import Probabilities, TextValue, Victim
+from unfooled.core.victim_oracle import DECIMALS, validate
 from unfooled.errors import UserError, VictimError
-from unfooled.victims.base import Probabilities, TextValue, Victim
-from unfooled.victims.checked import DECIMALS, validate
 
 Verdict = Literal["ok", "warning", "fail"]
 

@@ -1,0 +1,164 @@
+"""Edits that a masked language model proposes (another word in a place, a new word beside it), and the search
+that makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from unfooled.attacks.parts.constraints import Constraint, Option
+from unfooled.attacks.parts.importance import Importance
+from unfooled.attacks.parts.search import Ties, allowed, attackable, best_step
+from unfooled.core.attempt import Attempt, Scored
+from unfooled.core.program import Program, ask
+from unfooled.resources.fillmask import FillIn, MaskItem
+from unfooled.resources.stopwords import STOPWORDS
+from unfooled.text import Text, match_case
+
+Move = Literal["replace", "left", "right"]
+Told: TypeAlias = Mapping[MaskItem, tuple[FillIn, ...]]
+Mode = Literal["R", "I", "R/I", "R+I"]
+
+# What happens at one word: one after the other, the moves among which each choice is made.
+MODES: dict[Mode, tuple[tuple[Move, ...], ...]] = {
+    "R": (("replace",),),
+    "I": (("left", "right"),),
+    "R/I": (("replace", "left", "right"),),
+    "R+I": (("replace",), ("left", "right")),
+}
+AHEAD = (
+    2  # words whose predictions are asked at once, doubled while no edit is made; only speed depends on it
+)
+
+
+@dataclass(frozen=True)
+class FillMask:
+    """The `most` likeliest whole words for a masked place, never the word of the text that was masked.
+
+    A replacement takes over the casing of the word it replaces; an insertion is capitalised where it stands
+    first before a capitalised word, and upper-case beside an upper-case one. `casing=False` leaves words as
+    the model writes them. An insertion never doubles a word beside it, and nothing brings the original
+    word back. Numbers are no candidates.
+    """
+
+    masked_lm: str = "masked-lm"
+    most: int = 50
+    casing: bool = True
+
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            raise ValueError("most is at least 1")
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        return (f"fill:{self.masked_lm}",)
+
+    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
+        """Replacements alone, as for any other source of candidates."""
+        item = self.item(text, index, "replace")
+        told = yield from self.ask([item])
+        return self.words(told[item], text, index, "replace")
+
+    def ask(self, items: Sequence[MaskItem]) -> Program[Told]:
+        """What the model says, by question."""
+        return dict(zip(items, (yield from ask(f"fill:{self.masked_lm}", items)), strict=True))
+
+    def item(self, text: Text, index: int, move: Move) -> MaskItem:
+        """The question: the text with a gap at the word, or beside it."""
+        start = text.starts[index]
+        end = start + len(text.words[index])
+        if move == "replace":
+            return MaskItem(text.string[:start], text.string[end:], self.most)
+        if move == "left":
+            return MaskItem(text.string[:start], " " + text.string[start:], self.most)
+        return MaskItem(text.string[:end] + " ", text.string[end:], self.most)
+
+    def words(self, found: Sequence[FillIn], text: Text, index: int, move: Move) -> list[str]:
+        """The candidates among what the model said, in its order."""
+        near = {text.words[index]}
+        if text.origin[index] >= 0:
+            near.add(text.root.words[text.origin[index]])
+        if move != "replace":
+            beside = index - 1 if move == "left" else index + 1
+            near |= {text.words[beside]} if 0 <= beside < len(text.words) else set()
+        fitting = [one.word for one in found if any(map(str.isalpha, one.word))]
+        if not self.casing:
+            return [word for word in dict.fromkeys(fitting) if word not in near]
+        known = {word.casefold() for word in near}
+        cased = (_cased(word, text, index, move) for word in fitting if word.casefold() not in known)
+        return list(dict.fromkeys(cased))
+
+    def options(self, told: Told, text: Text, index: int, moves: Sequence[Move]) -> list[Option]:
+        """Every text that is one of the moves away, by what the model told of each."""
+        return [
+            _moved(text, index, move, word)
+            for move in moves
+            for word in self.words(told[self.item(text, index, move)], text, index, move)
+        ]
+
+
+def _moved(text: Text, index: int, move: Move, word: str) -> Option:
+    if move == "replace":
+        return Option(text.replace(index, word), index)
+    if move == "left":
+        return Option(text.insert(index, word), index, inserted=True)
+    return Option(text.insert(index + 1, word, after=True), index + 1, inserted=True)
+
+
+def _cased(word: str, text: Text, index: int, move: Move) -> str:
+    beside = text.words[index]
+    shouted = beside.isupper() and len(beside) > 1
+    if move == "replace" or shouted or (move == "left" and index == 0 and beside.istitle()):
+        return match_case(word, beside)
+    return word
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskAndFill:
+    """Go through the words once, the most important first; make the best edit at each, as the mode allows."""
+
+    mode: Mode
+    importance: Importance
+    fill: FillMask
+    constraints: tuple[Constraint, ...]
+    stopwords: str = "textfooler"
+    stopwords_cased: bool = False
+    ties: Ties = "nearest"
+
+    def __post_init__(self) -> None:
+        if self.mode not in get_args(Mode):
+            raise ValueError(f"mode is one of {', '.join(get_args(Mode))}")
+        if self.stopwords not in STOPWORDS:
+            raise ValueError(f"stopwords is one of {', '.join(STOPWORDS)}")
+
+    def run(self, a: Attempt, start: Scored) -> Program[Scored]:
+        now = start
+        told: Told = {}  # what the model said of the present text
+        ahead = AHEAD
+        positions = attackable(start.text, self.stopwords, cased=self.stopwords_cased)
+        order = yield from self.importance.rank(a, start, positions)
+        steps = [(word, moves) for word in order for moves in MODES[self.mode]]
+        for number, (word, moves) in enumerate(steps):
+            if any(item not in told for item in self._items(now, word, moves)):
+                soon = steps[number : number + ahead * len(MODES[self.mode])]
+                told = yield from self.fill.ask([item for step in soon for item in self._items(now, *step)])
+                ahead *= 2
+            options = yield from self.options(a, now, word, moves, told)
+            best = yield from best_step(a, now, options, now.score)
+            if best is not now:
+                now, ahead = best, AHEAD
+            if now.success:
+                break
+        return now
+
+    def options(
+        self, a: Attempt, now: Scored, word: int, moves: Sequence[Move], told: Told
+    ) -> Program[list[Option]]:
+        """The candidates of one step at an original word."""
+        found = self.fill.options(told, now.text, now.text.origin.index(word), moves)
+        return (yield from allowed(a, now, found, self.constraints, self.ties))
+
+    def _items(self, now: Scored, word: int, moves: Sequence[Move]) -> list[MaskItem]:
+        index = now.text.origin.index(word)
+        return [self.fill.item(now.text, index, move) for move in moves]

@@ -1,0 +1,123 @@
+"""More places that replacements come from; any attack with a part `candidates` may use any of them.
+
+`--candidates wordnet|datamuse|fill-mask|neighbours|table:PATH` swaps the part on the command line. Nearest
+neighbours and character edits are in `candidates.py`, a masked language model's words in `masks.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from unfooled.attacks.parts.candidates import Candidates
+from unfooled.core.attempt import Attempt
+from unfooled.core.program import Program, ask
+from unfooled.errors import ResourceError
+from unfooled.resources import datamuse
+from unfooled.text import Text, match_case
+
+
+def like(word: str, found: Sequence[str], most: int) -> list[str]:
+    """Up to `most` different words in the casing of `word`, never the word itself in any casing."""
+    cased = dict.fromkeys(match_case(one, word) for one in found if one.lower() != word.lower())
+    return list(cased)[:most]
+
+
+def _require_some(most: int) -> None:
+    if most < 1:
+        raise ValueError("most is at least 1")
+
+
+@dataclass(frozen=True)
+class WordNetSynonyms:
+    """Words that share a WordNet synset, in the form of the word they replace; common senses first.
+
+    `senses` says how many senses count per part of speech; 0 takes all.
+    """
+
+    senses: int = 0
+    most: int = 50
+    lexicon: str = "wordnet"
+
+    def __post_init__(self) -> None:
+        _require_some(self.most)
+        if self.senses < 0:
+            raise ValueError("senses is at least 0 (all)")
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        return (f"wordnet:{self.lexicon}",)
+
+    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
+        word = text.words[index]
+        (found,) = yield from ask(f"wordnet:{self.lexicon}", [(word.lower(), self.senses)])
+        return like(word, found, self.most)
+
+
+@dataclass(frozen=True)
+class Datamuse:
+    """Synonyms from the Datamuse service: `rel_syn` shares a sense, `ml` means something like it.
+
+    Whether the service can be reached is decided once, when a run begins, and written into it: then `mode`
+    is `online`, or `offline`, where words without a kept answer get those of `fallback`. Single words of the
+    texts are sent to `address`, nothing else.
+    """
+
+    relation: Literal["rel_syn", "ml"] = "rel_syn"
+    most: int = 50
+    address: str = datamuse.ADDRESS
+    fallback: Candidates | None = WordNetSynonyms()
+    mode: Literal["auto", "online", "offline"] = "auto"
+
+    def __post_init__(self) -> None:
+        _require_some(self.most)
+        if self.relation not in ("rel_syn", "ml"):
+            raise ValueError("relation is rel_syn or ml")
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        return (f"datamuse:{'cached:' if self.mode == 'offline' else ''}{self.address}",)
+
+    def settle(self) -> tuple[Datamuse, str]:
+        """Decide between service and fallback, and say so."""
+        if self.mode != "auto":
+            return self, ""
+        reason = datamuse.unreachable(self.address)
+        if not reason:
+            told = f"candidates come from {self.address}: single words of the texts are sent there"
+            return replace(self, mode="online", fallback=None), told
+        if self.fallback is None:
+            raise ResourceError(
+                f"Datamuse at {self.address} cannot be used ({reason}), and there is no fallback",
+                "mend the cause, or use --candidates wordnet",
+            )
+        told = f"Datamuse at {self.address} cannot be used ({reason}): words without a kept answer get "
+        return replace(self, mode="offline"), told + f"candidates from {type(self.fallback).__name__} instead"
+
+    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
+        word = text.words[index]
+        (found,) = yield from ask(self.asks[0], [(self.relation, word.lower())])
+        if found is None:
+            return (yield from self.fallback.propose(a, text, index)) if self.fallback else []
+        return like(word, found, self.most)
+
+
+@dataclass(frozen=True)
+class UserTable:
+    """A user's own table, a JSON or CSV file of words and their replacements."""
+
+    path: str
+    most: int = 50
+
+    def __post_init__(self) -> None:
+        _require_some(self.most)
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        return (f"table:{self.path}",)
+
+    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
+        word = text.words[index]
+        (found,) = yield from ask(f"table:{self.path}", [word])
+        return like(word, found, self.most)

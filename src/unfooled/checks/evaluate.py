@@ -1,0 +1,342 @@
+"""Three evaluations of several models, the checks, and a verdict on each defended one.
+
+1. Clean accuracy and macro F1. 2. Pre-made samples: texts that fooled the base, shown to every model. 3. The
+attack on each model itself. Everything is a run file in one folder, so the same call goes on after a stop.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from unfooled.checks.illusions.attacking import Bench, Subject, Watcher, read_results
+from unfooled.checks.illusions.checks import CHECKS, run_checks
+from unfooled.checks.illusions.diagnosis import Gradients, Looks, look, look_at_gradients, same_again
+from unfooled.checks.illusions.survivors import CheckResult, Flags, Standing, counted
+from unfooled.checks.illusions.verdict import MISSING_CONTROL, Rival, Verdict, judge
+from unfooled.checks.naming import load_models, roles
+from unfooled.checks.replay import Sample
+from unfooled.core.recipe import Recipe, load_recipe
+from unfooled.core.result import Result
+from unfooled.core.session import Settings
+from unfooled.core.victim import Victim
+from unfooled.data.dataset import Dataset
+from unfooled.data.loading import load_data
+from unfooled.errors import DataError, UserError
+from unfooled.metrics.statistics import f1_interval
+from unfooled.metrics.summary import Mean, Rate, decided
+from unfooled.plugins import unknown_name
+from unfooled.runs.export import export
+from unfooled.runs.remarks import write_remark
+from unfooled.training.metrics import confusion, macro_f1
+
+CLEAN_LIMIT = 2000
+DRAWS = 15
+PREMADE = "premade.jsonl"
+LOOK = "look.json"
+_SHOWN = 64  # texts that a model is looked at with
+_ASKED_AGAIN = 200
+_DIFFERENT = 1e-4
+_RATES = ("clean", "premade", "active", "seen", "worst")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReport:
+    """One row of the table."""
+
+    name: str
+    role: str  # base, control or defended
+    victim: str
+    clean: Rate
+    f1: float
+    f1_low: float
+    f1_high: float
+    premade: Rate  # right on texts that fooled the base
+    active: Rate  # right under the attack on this model
+    seen: Rate  # the same as the attack saw it; for a random model one draw, as papers report it
+    worst: Rate  # right under the attack and under every check
+    queries: Mean  # of all attacked
+    words: Mean  # changed, of the successes
+    share: Mean  # of the words, of the successes
+    errors: int
+    chance: str
+    checks: tuple[CheckResult, ...]
+    verdict: Verdict | None
+
+    def to_dict(self) -> dict[str, Any]:
+        rates = {name: getattr(self, name).to_dict() for name in _RATES}
+        means = {name: getattr(self, name).to_dict() for name in ("queries", "words", "share")}
+        return {
+            "name": self.name,
+            "role": self.role,
+            "victim": self.victim,
+            **rates,
+            "macro_f1": {"value": self.f1, "low": self.f1_low, "high": self.f1_high},
+            **means,
+            "errors": self.errors,
+            "chance": self.chance,
+            "checks": [check.to_dict() for check in self.checks],
+            "verdict": self.verdict.to_dict() if self.verdict else None,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    attack: str
+    data: str
+    n: int
+    models: tuple[ModelReport, ...]
+    notes: tuple[str, ...]
+    out: Path
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        return {one.name: one.verdict for one in self.models if one.verdict}
+
+    @property
+    def errors(self) -> int:
+        return sum(one.errors for one in self.models)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "attack": self.attack,
+            "data": self.data,
+            "n": self.n,
+            "models": [one.to_dict() for one in self.models],
+            "notes": list(self.notes),
+            "out": str(self.out),
+        }
+
+
+def evaluate(
+    models: Mapping[str, Victim | str],
+    data: Dataset | str | Path,
+    recipe: Recipe | str = "textfooler",
+    *,
+    out: str | Path,
+    limit: int | None = None,
+    clean_limit: int = CLEAN_LIMIT,
+    base: str | None = None,
+    control: str | None = None,
+    checks: Sequence[str] = CHECKS,
+    averages: Sequence[int] = (4, 16),
+    draws: int = DRAWS,
+    workers: int = 1,
+    settings: Settings | None = None,
+    label_map: Mapping[str, str] | None = None,
+    watcher: Watcher | None = None,
+    restart: bool = False,
+) -> Evaluation:
+    """Evaluate `models` (name to victim, or to what `load_victim` takes; see `resolve`) on the same rows.
+
+    The base is the model called `base` (or the first), the control the one called `retuned`. `limit` is the
+    number of rows to attack; clean accuracy is measured on up to `clean_limit`. `averages` and `draws` say
+    how often random models are asked during and after an attack.
+    """
+    base, control = roles(list(models), base, control)
+    _require(checks, averages, draws, limit, clean_limit)
+    dataset = data if isinstance(data, Dataset) else load_data(data)
+    n = len(dataset) if limit is None else min(limit, len(dataset))
+    bench = Bench(
+        recipe=load_recipe(recipe) if isinstance(recipe, str) else recipe,
+        settings=settings or Settings(),
+        limit=n,
+        workers=workers,
+        averages=tuple(sorted(averages)),
+        draws=draws,
+        watcher=watcher or Watcher(),
+        restart=restart,
+    )
+    out = Path(out)
+    order = [base, *([control] if control else []), *(name for name in models if name not in (base, control))]
+    victims = load_models(models)  # all of them now: a wrong path must not show up after hours
+    subjects: dict[str, Subject] = {}
+    scored: dict[str, list[Result]] = {}
+    samples: dict[int, Result] = {}
+    for name in order:
+        victim = victims[name]
+        aligned = dataset.aligned(victim.labels, label_map)
+        subjects[name] = _attacked(bench, name, victim, aligned, out / name, list(samples.values()))
+        if name == base:
+            samples = _premade(subjects[name])
+            export(subjects[name].attack_run, out / PREMADE, force=True)
+        scored[name] = _scored(bench, subjects[name], samples, max(n, min(clean_limit, len(dataset))))
+    for name in order:
+        others = [subjects[one] for one in (base, control) if one is not None and one != name]
+        run_checks(bench, subjects[name], others, checks)
+    rivals = {
+        name: Rival(name, subjects[name].standing, _before(scored[name]), _after(scored[name], samples))
+        for name in order
+    }
+    reports = []
+    for name in models:
+        verdict = None
+        if name not in (base, control):
+            retuned = rivals[control] if control else None
+            verdict = _verdict(subjects[name], rivals[name], rivals[base], retuned)
+            write_remark(subjects[name].attack_run, "verdict", verdict.to_dict())
+        role = "base" if name == base else "control" if name == control else "defended"
+        reports.append(_report(subjects[name], role, scored[name], rivals[name], verdict))
+    notes = () if control or len(models) == 1 else (MISSING_CONTROL,)
+    return Evaluation(
+        attack=bench.recipe.full_name, data=dataset.name, n=n, models=tuple(reports), notes=notes, out=out
+    )
+
+
+def _require(
+    checks: Sequence[str], averages: Sequence[int], draws: int, limit: int | None, clean_limit: int
+) -> None:
+    for check in checks:
+        if check not in CHECKS:
+            raise unknown_name("check", check, list(CHECKS))
+    if any(one < 2 for one in averages):
+        raise UserError(f"averages={list(averages)} makes no sense", "an average takes at least 2 draws")
+    if draws < 1 or draws % 2 == 0:
+        raise UserError(f"draws={draws} makes no sense", "an odd number of draws decides by majority")
+    if (limit is not None and limit < 1) or clean_limit < 1:
+        raise DataError("a limit below 1 leaves nothing to evaluate", "limits are at least 1")
+
+
+# -- one model -------------------------------------------------------------------------------------------
+
+
+def _attacked(
+    bench: Bench, name: str, victim: Victim, data: Dataset, folder: Path, hard: Sequence[Result]
+) -> Subject:
+    """Look at the model, attack it, and look again at the texts that came out."""
+    with bench.watcher.wait(f"{name}: a look at the model"):
+        looks, gradients = _looked_at(bench, victim, data, folder, hard)
+    subject = Subject(name, victim, data, folder, looks, gradients)
+    keys = {one.key for one in islice(data, bench.limit)}
+    flags = bench.attack(subject, subject.facing, subject.attack_run, title="attack")
+    if not looks.random:
+        # A model may be random only where it is unsure: the attack has been there.
+        again = [one for one in subject.results() if one.outcome in ("success", "failure")][:_ASKED_AGAIN]
+        gap = same_again(victim, [_final(one) for one in again], [one.perturbed_probs for one in again])
+        if gap > _DIFFERENT:
+            subject.looks = dataclasses.replace(looks, chance="by nature", spread=gap)
+            _keep(folder, victim, subject.looks, gradients)
+            flags = bench.judged(subject, subject.attack_run, keys=keys)
+    subject.standing = Standing({key: flags[key] for key in sorted(flags) if key in keys})
+    return subject
+
+
+def _looked_at(
+    bench: Bench, victim: Victim, data: Dataset, folder: Path, hard: Sequence[Result]
+) -> tuple[Looks, Gradients | None]:
+    """What was found at the first look is kept: going on must not depend on chance."""
+    try:
+        kept = json.loads((folder / LOOK).read_text(encoding="utf-8"))
+        if kept["victim"] == victim.fingerprint() and not bench.restart:
+            found = kept["gradients"]
+            return Looks.from_dict(kept["looks"]), Gradients.from_dict(found) if found else None
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # none yet, or of another version
+    texts = [one.text().value for one in islice((one for one in data if not one.problem), _SHOWN)]
+    looks, gradients = look(victim, texts, [_final(one) for one in hard]), look_at_gradients(victim, texts)
+    _keep(folder, victim, looks, gradients)
+    return looks, gradients
+
+
+def _keep(folder: Path, victim: Victim, looks: Looks, gradients: Gradients | None) -> None:
+    content = {
+        "victim": victim.fingerprint(),
+        "looks": looks.to_dict(),
+        "gradients": gradients.to_dict() if gradients else None,
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / LOOK).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def _premade(subject: Subject) -> dict[int, Result]:
+    """Successes of the attack on the base; of a random base, those that fresh draws confirm."""
+    broken = {key for key, right in subject.standing.active.items() if right is False}
+    return {one.key: one for one in subject.results() if one.outcome == "success" and one.key in broken}
+
+
+def _scored(bench: Bench, subject: Subject, premade: Mapping[int, Result], rows: int) -> list[Result]:
+    """The model's answers to every row, and to the pre-made sample where the row has one."""
+    samples = []
+    for example in islice(subject.data, rows):
+        if example.problem:
+            continue
+        sample = Sample.of(example, subject.victim.labels[example.label])
+        if made := premade.get(example.key):
+            sample = dataclasses.replace(sample, perturbed=made.perturbed, edits=made.edits)
+        samples.append(sample)
+    folder = subject.folder / "premade"
+    bench.shown(subject, samples, folder, title="clean and pre-made texts")
+    keys = {one.key for one in samples}
+    return [one for one in read_results(folder) if one.key in keys]
+
+
+def _verdict(subject: Subject, own: Rival, base: Rival, control: Rival | None) -> Verdict:
+    found = [finding for check in subject.checks for finding in check.findings]
+    if subject.gradients:
+        found += subject.gradients.findings()
+    return judge(
+        subject.name,
+        subject.standing,
+        clean=own.clean,
+        premade=own.premade,
+        checks=subject.checks,
+        findings=[*subject.looks.findings(), *found],
+        base=base,
+        control=control,
+    )
+
+
+def _report(
+    subject: Subject, role: str, scored: Sequence[Result], own: Rival, verdict: Verdict | None
+) -> ModelReport:
+    judged = [one for one in scored if one.outcome != "error"]
+    truth, said = [one.label for one in judged], [decided(one.probs) for one in judged]
+    table = confusion(truth, said, len(subject.victim.labels))
+    low, high = f1_interval(table)
+    results = [one for one in subject.results() if one.key in subject.standing.active]
+    told = [one for one in results if one.outcome != "error"]
+    attacked = [one for one in told if one.outcome != "skipped"]
+    won = [one for one in attacked if one.outcome == "success"]
+    return ModelReport(
+        name=subject.name,
+        role=role,
+        victim=subject.victim.name,
+        clean=Rate.of(*counted(own.clean)),
+        f1=float(macro_f1(table)),
+        f1_low=low,
+        f1_high=high,
+        premade=Rate.of(*counted(own.premade)),
+        active=Rate.of(*counted(subject.standing.active)),
+        seen=Rate.of(sum(decided(one.perturbed_probs) == one.label for one in told), len(told)),
+        worst=Rate.of(*counted(subject.standing.worst)),
+        queries=Mean.of([one.queries for one in attacked]),
+        words=Mean.of([len(one.edits) for one in won]),
+        share=Mean.of([one.share for one in won]),
+        errors=sum(right is None for right in subject.standing.worst.values()),
+        chance=subject.looks.chance,
+        checks=tuple(subject.checks),
+        verdict=verdict,
+    )
+
+
+def _before(scored: Sequence[Result]) -> Flags:
+    return {one.key: None if one.outcome == "error" else decided(one.probs) == one.label for one in scored}
+
+
+def _after(scored: Sequence[Result], premade: Mapping[int, Result]) -> Flags:
+    return {
+        one.key: None if one.outcome == "error" else decided(one.perturbed_probs) == one.label
+        for one in scored
+        if one.key in premade
+    }
+
+
+def _final(one: Result) -> str | tuple[str, ...]:
+    texts = [content for _, content in one.fields]
+    texts[one.field] = one.perturbed
+    return texts[0] if len(texts) == 1 else tuple(texts)

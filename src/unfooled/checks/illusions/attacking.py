@@ -1,0 +1,167 @@
+"""Attacking a model in many guises, and judging what came out by the model itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from unfooled.checks.illusions.diagnosis import Gradients, Looks
+from unfooled.checks.illusions.survivors import CheckResult, Flags, Standing
+from unfooled.checks.illusions.wrappers import Averaged, Votes
+from unfooled.checks.replay import Sample, answers, replay
+from unfooled.core.recipe import Recipe
+from unfooled.core.result import Result
+from unfooled.core.session import Settings
+from unfooled.core.victim import Victim
+from unfooled.data.dataset import Dataset
+from unfooled.metrics.summary import decided
+from unfooled.runs.attack import Observer, attack
+from unfooled.runs.file import RunFile
+
+
+class Watcher:
+    """Told which stage begins; gives the observer that sees its examples. The default says nothing."""
+
+    def stage(self, title: str) -> AbstractContextManager[Observer]:
+        return nullcontext(Observer())
+
+    def wait(self, title: str) -> AbstractContextManager[None]:
+        """Something short begins that has no examples to count."""
+        return nullcontext()
+
+
+@dataclass(slots=True)
+class Subject:
+    """One model under evaluation."""
+
+    name: str
+    victim: Victim
+    data: Dataset  # with labels in the model's order
+    folder: Path
+    looks: Looks
+    gradients: Gradients | None = None
+    standing: Standing = field(default_factory=lambda: Standing({}))
+    checks: list[CheckResult] = field(default_factory=list)
+
+    @property
+    def attack_run(self) -> Path:
+        return self.folder / "attack"
+
+    @property
+    def facing(self) -> Victim:
+        """What an attacker meets who asks once. A model that is random by nature is heard once per text."""
+        if self.looks.chance in ("by nature", "by batch"):
+            return Averaged(self.victim)
+        return self.victim
+
+    def results(self) -> list[Result]:
+        return read_results(self.attack_run)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """What all attacks of an evaluation share."""
+
+    recipe: Recipe
+    settings: Settings
+    limit: int
+    workers: int = 1
+    averages: tuple[int, ...] = (4, 16)
+    draws: int = 15
+    watcher: Watcher = field(default_factory=Watcher)
+    restart: bool = False
+
+    def attack(
+        self,
+        subject: Subject,
+        victim: Victim,
+        folder: Path,
+        *,
+        title: str,
+        recipe: Recipe | None = None,
+        keys: Collection[int] | None = None,
+    ) -> Flags:
+        """Attack `victim`, a guise of the subject; say which examples the subject still gets right."""
+        with self.watcher.stage(f"{subject.name}: {title}") as observer:
+            attack(
+                victim,
+                subject.data,
+                recipe or self.recipe,
+                out=folder,
+                limit=self.limit,
+                keys=keys,
+                workers=self.workers,
+                settings=self.settings,
+                observer=observer,
+                restart=self.restart,
+            )
+        return self.judged(subject, folder, keys=keys, same=victim is subject.facing)
+
+    def judged(
+        self, subject: Subject, folder: Path, *, keys: Collection[int] | None = None, same: bool = False
+    ) -> Flags:
+        """Which examples the subject gets right, as the final texts of a run read.
+
+        A random model is asked in fresh draws, and most of them decide; so its attacker's luck counts for
+        nothing. Any other is asked itself, unless the run asked it already (`same`).
+        """
+        results = [one for one in read_results(folder) if keys is None or one.key in keys]
+        if subject.looks.random:
+            return self.fresh(subject, results, folder)
+        flags: Flags = {
+            one.key: None if one.outcome == "error" else decided(one.perturbed_probs) == one.label
+            for one in results
+        }
+        if not same:
+            wrong = [one for one in results if flags[one.key] is False]
+            said = answers(subject.victim, [_value(one) for one in wrong])
+            for one in wrong:
+                row = said[_value(one)]
+                flags[one.key] = None if isinstance(row, Exception) else decided(row) == one.label
+        return flags
+
+    def fresh(self, subject: Subject, results: list[Result], folder: Path) -> Flags:
+        """The same texts in fresh draws; kept beside the run."""
+        labels = subject.victim.labels
+        samples = [
+            Sample(one.key, labels[one.label], one.fields, one.field, one.perturbed, one.edits)
+            for one in results
+            if one.outcome != "error"
+        ]
+        flags: Flags = {one.key: None for one in results}
+        return flags | self.shown(
+            subject, samples, folder.with_name(f"{folder.name}-fresh"), title=f"{self.draws} fresh draws"
+        )
+
+    def shown(self, subject: Subject, samples: list[Sample], folder: Path, *, title: str) -> Flags:
+        """Show finished texts to the subject (to fresh draws of it, if it is random)."""
+        if not samples:
+            return {}
+        victim: Victim = subject.victim
+        if subject.looks.random:
+            victim = Votes(victim, draws=self.draws)
+        with self.watcher.stage(f"{subject.name}: {title}") as observer:
+            replay(samples, victim, out=folder, name=title, observer=observer, restart=self.restart)
+        keys = {one.key for one in samples}
+        return {
+            one.key: None if one.outcome == "error" else decided(one.perturbed_probs) == one.label
+            for one in read_results(folder)
+            if one.key in keys
+        }
+
+
+def read_results(folder: Path) -> list[Result]:
+    with closing(RunFile.read(folder)) as file:
+        return list(file.results())
+
+
+def counts(found: Mapping[int, bool | None]) -> int:
+    return sum(right is None for right in found.values())
+
+
+def _value(one: Result) -> str | tuple[str, ...]:
+    texts = [content for _, content in one.fields]
+    texts[one.field] = one.perturbed
+    return texts[0] if len(texts) == 1 else tuple(texts)

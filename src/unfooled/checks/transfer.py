@@ -1,0 +1,248 @@
+"""Do texts that fool one model fool another? They are scored again; nothing is searched.
+
+Counted are the successes of a run whose original the other model gets right: a text that it got wrong before
+any edit says nothing. What is found lies beside the run as JSON, one file per model.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unfooled.core.engine import Engine
+from unfooled.core.program import Program, ask
+from unfooled.core.result import Result
+from unfooled.core.victim import TextValue, Victim
+from unfooled.core.victim_oracle import oracle_for
+from unfooled.data.labels import match_labels
+from unfooled.errors import RunFileError
+from unfooled.metrics.summary import Rate, decided
+from unfooled.runs.file import RunFile
+
+FORMAT = 1
+FOLDER = "transfer"
+
+
+class TransferObserver:
+    """Told how far it is. The command line draws it; the default says nothing."""
+
+    def started(self, name: str, total: int) -> None: ...
+
+    def scored(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Moved:
+    """One text of the run at the other model; classes are the other model's, by name."""
+
+    key: int
+    label: str
+    before: str  # decided for the original
+    after: str  # decided for the text that fooled the first model
+    p_before: float  # of the true class
+    p_after: float
+    first: str  # what the first model was made to say
+    error: str = ""
+
+    @property
+    def right_before(self) -> bool:
+        return not self.error and self.before == self.label
+
+    @property
+    def fooled(self) -> bool:
+        return self.right_before and self.after != self.label
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A run's successes at another model."""
+
+    run: str
+    digest: str  # of the run's content
+    attack: str
+    data: str
+    source: str  # the model that was attacked
+    target: str  # the other model
+    fingerprint: str  # of the other model
+    examples: tuple[Moved, ...]
+
+    @property
+    def found(self) -> int:
+        return len(self.examples)
+
+    @property
+    def errors(self) -> int:
+        return sum(bool(one.error) for one in self.examples)
+
+    @property
+    def rate(self) -> Rate:
+        """Fooled as well, of those that were right before."""
+        return Rate.of(
+            sum(one.fooled for one in self.examples), sum(one.right_before for one in self.examples)
+        )
+
+    @property
+    def same_class(self) -> Rate:
+        """Fooled into the very class that the first model was fooled into, of the same."""
+        same = sum(one.fooled and one.after == one.first for one in self.examples)
+        return Rate.of(same, self.rate.n)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "run": self.run,
+            "digest": self.digest,
+            "attack": self.attack,
+            "data": self.data,
+            "source": self.source,
+            "target": self.target,
+            "fingerprint": self.fingerprint,
+            "found": self.found,
+            "errors": self.errors,
+            "transferred": self.rate.to_dict(),
+            "same_class": self.same_class.to_dict(),
+            "examples": [vars(one) for one in self.examples],
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Transfer:
+        names = ("run", "digest", "attack", "data", "source", "target", "fingerprint")
+        examples = tuple(Moved(**one) for one in stored["examples"])
+        return cls(**{name: stored[name] for name in names}, examples=examples)
+
+
+def transfer(
+    run: str | Path,
+    victim: Victim,
+    *,
+    label_map: Mapping[str, str] | None = None,
+    observer: TransferObserver | None = None,
+    again: bool = False,
+) -> Transfer:
+    """Score the texts found by a run on another model, and keep the answer beside the run.
+
+    `label_map` pairs names of the run's classes with the model's, where they differ. An answer that is there
+    for the same texts and the same model is read, not computed, unless `again`.
+    """
+    observer = observer or TransferObserver()
+    with closing(RunFile.read(run)) as file:
+        digest, labels, environment = file.content_digest(), file.labels, file.header["environment"]
+        successes = list(file.results(outcome="success"))
+        where = _file(file.path, victim)
+    if not successes:
+        raise RunFileError(
+            f"{run}: no text of this run fooled the model, so there is nothing to score again",
+            "attack more examples, or with another attack",
+        )
+    partner = match_labels(labels, victim.labels, label_map=label_map, ordered=True)
+    numbers = [partner[label] for label in labels]
+    if not again and (known := read_transfer(where)) and known.digest == digest:
+        mapped = [victim.labels[number] for number in numbers]
+        if known.fingerprint == victim.fingerprint() and {one.label for one in known.examples} <= {*mapped}:
+            return known
+    _make_room(where)  # before the work, so that nothing is computed in vain
+    observer.started(victim.name, len(successes))
+    found = Transfer(
+        run=str(run),
+        digest=digest,
+        attack=str(environment["attack"]),
+        data=str(environment["data"]),
+        source=str(environment["victim"]),
+        target=victim.name,
+        fingerprint=victim.fingerprint(),
+        examples=tuple(sorted(_score(successes, victim, numbers, observer), key=lambda one: one.key)),
+    )
+    _write(where, found)
+    return found
+
+
+def read_transfer(path: Path) -> Transfer | None:
+    """What is stored in a file, or None where there is none that can be read."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return Transfer.from_dict(stored) if stored["format"] == FORMAT else None
+    except (OSError, KeyError, TypeError, ValueError):
+        return None
+
+
+def stored_transfers(run: str | Path) -> list[Transfer]:
+    """Everything that was scored again for a run."""
+    with closing(RunFile.read(run)) as file:
+        folder = file.path.parent / FOLDER
+    found = (read_transfer(path) for path in sorted(folder.glob("*.json")))
+    return [one for one in found if one is not None]
+
+
+def _score(
+    successes: list[Result], victim: Victim, numbers: list[int], observer: TransferObserver
+) -> Iterator[Moved]:
+    """The engine batches, de-duplicates and isolates texts that the model cannot read."""
+    engine: Engine[list[Any]] = Engine({"victim": oracle_for(victim)})
+    results = {result.key: result for result in successes}
+    jobs = ((result.key, _both(*_values(result))) for result in successes)
+    for finished in engine.run(jobs):
+        result = results[finished.key]  # type: ignore[index]
+        label = numbers[result.label]
+        first = victim.labels[numbers[decided(result.perturbed_probs)]]
+        observer.scored()
+        if finished.value is None:
+            yield Moved(result.key, victim.labels[label], "", "", 0.0, 0.0, first, str(finished.error))
+            continue
+        before, after = (row.tolist() for row in finished.value)
+        yield Moved(
+            key=result.key,
+            label=victim.labels[label],
+            before=victim.labels[decided(before)],
+            after=victim.labels[decided(after)],
+            p_before=before[label],
+            p_after=after[label],
+            first=first,
+        )
+
+
+def _both(before: TextValue, after: TextValue) -> Program[list[Any]]:
+    return (yield from ask("victim", [before, after]))
+
+
+def _values(result: Result) -> tuple[TextValue, TextValue]:
+    """What a victim reads: before the attack and after it."""
+    before = tuple(content for _, content in result.fields)
+    after = tuple(result.perturbed if i == result.field else content for i, content in enumerate(before))
+    return (before[0], after[0]) if len(before) == 1 else (before, after)
+
+
+def _file(run: Path, victim: Victim) -> Path:
+    name = re.sub(r"[^\w.-]+", "_", Path(victim.name).name).strip("_") or "model"
+    mark = re.sub(r"\W+", "", victim.fingerprint())[:12]
+    return run.parent / FOLDER / f"{name}-{mark}.json"
+
+
+def _make_room(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _write(path: Path, found: Transfer) -> None:
+    """Whole or not at all."""
+    part = path.with_suffix(f".{os.getpid()}.part")
+    try:
+        part.write_text(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> RunFileError:
+    return RunFileError(
+        f"{path}: cannot be written ({error.strerror or error})",
+        "make room beside the run, or copy the run to a folder that you may write to",
+    )

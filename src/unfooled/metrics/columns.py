@@ -1,0 +1,148 @@
+"""A run as columns: read once, then every curve and table is arithmetic on arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unfooled.core.result import OUTCOMES, Result
+from unfooled.metrics.summary import Rate, decided
+
+Column = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Counts = NDArray[np.int64]
+
+_NONE = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ledger:
+    """One entry per example, in the order of the keys; errors have no decisions (-1)."""
+
+    keys: Counts
+    outcome: Counts  # index into OUTCOMES
+    label: Counts
+    before: Counts  # class decided before the attack
+    after: Counts
+    p_before: Column  # probability of the true class
+    p_after: Column
+    words: Counts
+    changed: Counts
+    queries: Counts
+    similarity: Column  # nan where nothing was measured
+
+    @classmethod
+    def read(cls, results: Iterable[Result]) -> Ledger:
+        rows = [_row(one) for one in results]
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(_NAMES)
+        kinds = (np.float64 if name in _REAL else np.int64 for name in _NAMES)
+        given: dict[str, Any] = {
+            name: np.array(column, dtype=kind)
+            for name, column, kind in zip(_NAMES, columns, kinds, strict=True)
+        }
+        return cls(**given)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def has(self, outcome: str) -> Flags:
+        found: Flags = self.outcome == OUTCOMES.index(outcome)
+        return found
+
+    @property
+    def judged(self) -> Flags:
+        """Everything but errors: an example that could not be attacked says nothing."""
+        return ~self.has("error")
+
+    @property
+    def attacked(self) -> Flags:
+        flags: Flags = self.has("success") | self.has("failure")
+        return flags
+
+    @property
+    def right_before(self) -> Flags:
+        flags: Flags = self.judged & (self.before == self.label)
+        return flags
+
+    @property
+    def fallen(self) -> Flags:
+        """Right before the attack, wrong after it."""
+        flags: Flags = self.right_before & (self.after != self.label)
+        return flags
+
+    @property
+    def share(self) -> Column:
+        """Edited words as a share of the original's words."""
+        shares: Column = self.changed / np.maximum(1, self.words)
+        return shares
+
+
+_REAL = ("p_before", "p_after", "similarity")
+_NAMES = ("keys", "outcome", "label", "before", "after", *_REAL, "words", "changed", "queries")
+
+
+def _row(one: Result) -> tuple[float, ...]:
+    told = one.outcome != "error"
+    return (
+        one.key,
+        OUTCOMES.index(one.outcome),
+        one.label,
+        decided(one.probs) if told else _NONE,
+        decided(one.perturbed_probs) if told else _NONE,
+        _p_true(one.probs, one.label),
+        _p_true(one.perturbed_probs, one.label),
+        math.nan if one.similarity is None else one.similarity,
+        one.words,
+        len(one.edits),
+        one.queries,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Accuracy when only attacks within the limit `at` count."""
+
+    at: float
+    accuracy: Rate
+
+
+def accuracy_at_most(ledger: Ledger, cost: Column | Counts, limits: Iterable[float]) -> list[Point]:
+    """Accuracy if the attacker may spend at most each limit: words, share of words, queries."""
+    return [_point(ledger, limit, ledger.fallen & (cost <= limit)) for limit in limits]
+
+
+def accuracy_at_least(ledger: Ledger, quality: Column, floors: Iterable[float]) -> list[Point]:
+    """Accuracy if only adversarial texts of at least this quality count; unmeasured ones do not."""
+    with np.errstate(invalid="ignore"):
+        return [_point(ledger, floor, ledger.fallen & (quality >= floor)) for floor in floors]
+
+
+def _point(ledger: Ledger, at: float, counted: Flags) -> Point:
+    right = int(ledger.right_before.sum() - counted.sum())
+    return Point(at, Rate.of(right, int(ledger.judged.sum())))
+
+
+def confusion(ledger: Ledger, classes: int, *, attacked: bool) -> Counts:
+    """Rows are true classes, columns decided ones; examples that ended in an error are left out."""
+    decisions = ledger.after if attacked else ledger.before
+    table = np.zeros((classes, classes), dtype=np.int64)
+    known = ledger.judged & (ledger.label >= 0)
+    np.add.at(table, (ledger.label[known], decisions[known]), 1)
+    return table
+
+
+def query_limits(ledger: Ledger, most: int = 12) -> list[float]:
+    """Round budgets (1, 2, 5, 10, …) up to what the run spent at most."""
+    top = int(ledger.queries[ledger.attacked].max(initial=1))
+    limits = [float(base * 10**power) for power in range(9) for base in (1, 2, 5)]
+    inside = [limit for limit in limits if limit < top]
+    return [*inside[-(most - 1) :], float(top)]
+
+
+def _p_true(probs: tuple[float, ...], label: int) -> float:
+    return probs[label] if 0 <= label < len(probs) else float("nan")

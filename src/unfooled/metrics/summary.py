@@ -1,0 +1,246 @@
+"""What a run says, in numbers that carry their uncertainty."""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from unfooled.core.result import OUTCOMES, Outcome, Result
+from unfooled.metrics.statistics import bootstrap_mean, f1_interval, wilson
+from unfooled.runs.file import RunFile
+from unfooled.training.metrics import confusion, macro_f1
+from unfooled.translation.bleu import Compared
+from unfooled.translation.outputs import Outputs, compare_outputs
+
+_TOP = 10
+_NOTES = 3
+_MOST_PAIRS = 100_000  # counted at a time; the rarest are forgotten beyond that
+_MOST_MESSAGES = 1000
+PERCENTILES = (10, 25, 50, 75, 90, 99)
+_ROW = re.compile(r"^(?:line \d+ of the file|row \d+ of the data): ")
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A share of `n`, with its 95 % interval; nan where `n` is 0."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    @classmethod
+    def of(cls, successes: int, n: int) -> Rate:
+        return cls(successes / n if n else math.nan, *wilson(successes, n), n)
+
+    @classmethod
+    def f1(cls, true: Sequence[int], predicted: Sequence[int]) -> Rate:
+        """Macro F1 over `n` examples: no share, but a number between 0 and 1 with an interval like one."""
+        table = confusion(true, predicted, 1 + max((*true, *predicted), default=0))
+        return cls(float(macro_f1(table)) if len(true) else math.nan, *f1_interval(table), len(true))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "value": _number(self.value),
+            "low": _number(self.low),
+            "high": _number(self.high),
+            "n": self.n,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean and a median over `n`, with the mean's 95 % interval; nan where `n` is 0."""
+
+    value: float
+    low: float
+    high: float
+    median: float
+    n: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Mean:
+        if not values:
+            return cls(math.nan, math.nan, math.nan, math.nan, 0)
+        sample = np.asarray(values, dtype=np.float64)
+        return cls(float(sample.mean()), *bootstrap_mean(sample), float(np.median(sample)), len(values))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "value": _number(self.value),
+            "low": _number(self.low),
+            "high": _number(self.high),
+            "median": _number(self.median),
+            "n": self.n,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    before: str  # empty for an inserted word
+    after: str  # empty for a deleted one
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorNote:
+    message: str
+    count: int
+    key: int  # of the first example it happened to
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Errors are in no rate: an example that could not be attacked says nothing about robustness."""
+
+    counts: dict[Outcome, int]
+    accuracy_before: Rate  # right before the attack, of all without errors
+    accuracy_under_attack: Rate  # still right after it, of the same
+    f1_before: Rate  # macro F1 of the same
+    f1_under_attack: Rate
+    success_rate: Rate  # of those that were attacked
+    perturbed_share: Mean  # of the successes
+    words_changed: Mean  # of the successes
+    queries: Mean  # of all attacked, broken or not
+    query_percentiles: dict[int, float]  # of the same; see PERCENTILES
+    similarity: Mean  # of the successes that have one
+    substitutions: tuple[Substitution, ...]  # the most frequent ones of the successes, in lower case
+    error_notes: tuple[ErrorNote, ...]  # the most frequent ones
+    draws: Mean  # share of random draws that succeed, per attacked example; of attacks that draw many times
+    outputs: tuple[Compared, ...] = ()  # BLEU and chrF before and under attack, of a victim that writes
+    writes: bool = False  # the victim writes text: there is no accuracy
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def attacked(self) -> int:
+        return self.counts["success"] + self.counts["failure"]
+
+    @property
+    def errors(self) -> int:
+        return self.counts["error"]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "total": self.total,
+            "attacked": self.attacked,
+            "errors": self.errors,
+            "counts": dict(self.counts),
+            "accuracy_before": self.accuracy_before.to_dict(),
+            "accuracy_under_attack": self.accuracy_under_attack.to_dict(),
+            "macro_f1_before": self.f1_before.to_dict(),
+            "macro_f1_under_attack": self.f1_under_attack.to_dict(),
+            "success_rate": self.success_rate.to_dict(),
+            "perturbed_share": self.perturbed_share.to_dict(),
+            "words_changed": self.words_changed.to_dict(),
+            "queries": {
+                **self.queries.to_dict(),
+                **{f"p{at}": _number(value) for at, value in self.query_percentiles.items()},
+            },
+            "similarity": self.similarity.to_dict(),
+            "draws": self.draws.to_dict(),
+            "outputs": [asdict(one) for one in self.outputs],
+            "substitutions": [
+                {"before": s.before, "after": s.after, "count": s.count} for s in self.substitutions
+            ],
+            "error_notes": [{"message": e.message, "count": e.count, "key": e.key} for e in self.error_notes],
+        }
+
+
+def summarise(run: RunFile) -> Summary:
+    """One pass over the results, a few bytes kept of each."""
+    counts: dict[Outcome, int] = dict.fromkeys(OUTCOMES, 0)
+    shares, changed = array("d"), array("L")
+    queries, similarities, draws = array("L"), array("d"), array("d")
+    pairs: Counter[tuple[str, str]] = Counter()
+    notes: dict[str, list[int]] = {}
+    truth, said, said_after = array("l"), array("l"), array("l")
+    written: list[Outputs] = []
+    writes = run.writes
+    for result in run.results():
+        counts[result.outcome] += 1
+        if writes and result.outcome != "error":
+            written.append(Outputs.of(result))
+        elif result.outcome != "error":
+            truth.append(result.label)
+            said.append(decided(result.probs))
+            said_after.append(decided(result.perturbed_probs))
+        if result.outcome in ("success", "failure"):
+            queries.append(result.queries)
+            if (facts := dict(result.facts)).get("draws"):
+                draws.append(facts["draws_won"] / facts["draws"])
+        if result.outcome == "success":
+            shares.append(result.share)
+            changed.append(len(result.edits))
+            if result.similarity is not None:
+                similarities.append(result.similarity)
+            _count_pairs(pairs, result)
+        elif result.outcome == "error":
+            _count_note(notes, result)
+    attacked = counts["success"] + counts["failure"]
+    return Summary(
+        counts=counts,
+        accuracy_before=_accuracy(truth, said),
+        accuracy_under_attack=_accuracy(truth, said_after),
+        f1_before=Rate.f1(truth, said),
+        f1_under_attack=Rate.f1(truth, said_after),
+        success_rate=Rate.of(counts["success"], attacked),
+        perturbed_share=Mean.of(shares),
+        words_changed=Mean.of(changed),
+        queries=Mean.of(queries),
+        query_percentiles={at: float(np.percentile(queries, at)) for at in PERCENTILES} if queries else {},
+        similarity=Mean.of(similarities),
+        substitutions=_top(pairs),
+        error_notes=tuple(
+            ErrorNote(message, count, key)
+            for message, (count, key) in sorted(notes.items(), key=lambda item: (-item[1][0], item[1][1]))[
+                :_NOTES
+            ]
+        ),
+        draws=Mean.of(draws),
+        outputs=compare_outputs(written),
+        writes=writes,
+    )
+
+
+def decided(probs: Sequence[float]) -> int:
+    """The class that the victim decides for; -1 where it writes text and decides nothing."""
+    return max(range(len(probs)), key=probs.__getitem__, default=-1)
+
+
+def _accuracy(truth: Sequence[int], said: Sequence[int]) -> Rate:
+    return Rate.of(int(np.equal(truth, said).sum()), len(truth))
+
+
+def _count_pairs(pairs: Counter[tuple[str, str]], result: Result) -> None:
+    pairs.update((e.before.lower(), e.after.lower()) for e in result.edits)
+    if len(pairs) > _MOST_PAIRS:
+        kept = pairs.most_common(_MOST_PAIRS // 2)
+        pairs.clear()
+        pairs.update(dict(kept))
+
+
+def _count_note(notes: dict[str, list[int]], result: Result) -> None:
+    message = _ROW.sub("", result.note) or "no reason given"
+    if message in notes:
+        notes[message][0] += 1
+    elif len(notes) < _MOST_MESSAGES:
+        notes[message] = [1, result.key]
+
+
+def _top(pairs: Counter[tuple[str, str]]) -> tuple[Substitution, ...]:
+    ranked = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))[:_TOP]
+    return tuple(Substitution(before, after, count) for (before, after), count in ranked)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,212 @@
+"""Claims: a sentence of a paper, its figures, and a rule that judges it by what was measured.
+
+A rule looks at 95 % intervals. It says `holds` or `does not hold` only where the whole interval does, and
+otherwise, and of fewer than six rows, `not decided`: more rows would tell. What no stage measured is `not
+measured`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from unfooled.papers.findings import FEWEST, Difference, Estimate, Findings, Quantity, shown
+
+LEVEL = 0.05
+Status = Literal["holds", "does not hold", "not decided", "not measured"]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """`measured` are the figures in words; `parts` are there where a rule is made of several."""
+
+    status: Status
+    measured: str = ""
+    short: str = ""  # the figures alone, for one line
+    parts: tuple[Judgement, ...] = ()
+    earlier: str = ""  # the commit of the page that it was taken over from
+
+
+class Rule(Protocol):
+    def judge(self, findings: Findings, /) -> Judgement: ...
+
+    def quantities(self) -> tuple[Quantity, ...]: ...
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`how` says what was measured on what; `needs`, what a stage that is not there would need."""
+
+    name: str
+    sentence: str
+    paper: str
+    how: str
+    rule: Rule
+    needs: str = ""
+    artefact: str = ""  # why the paper's number is none, where it is none
+
+    def judge(self, findings: Findings) -> Judgement:
+        missing = [one.stage for one in self.rule.quantities() if not findings.has(one)]
+        if missing or not self.rule.quantities():
+            return Judgement(
+                "not measured",
+                f"needs {self.needs}" if self.needs else "no such run at this scale, or not yet",
+            )
+        return self.rule.judge(findings)
+
+
+@dataclass(frozen=True)
+class More:
+    """first > second + by. `times` compares with a multiple of second; a negative `by` allows a tie."""
+
+    first: Quantity
+    second: Quantity
+    by: float = 0.0
+    times: float = 1.0
+    names: tuple[str, str] = ("", "")
+    paired: bool | None = None
+
+    def quantities(self) -> tuple[Quantity, ...]:
+        return (self.first, self.second)
+
+    def judge(self, findings: Findings) -> Judgement:
+        found = findings.difference(self.first, self.second, paired=self.paired, scale=self.times)
+        one, other = found.first, found.second
+        status = beyond(found.estimate, self.by)
+        if found.p is not None and not self.by and found.p >= LEVEL:
+            status = "not decided"  # of few rows the exact test is the stricter one
+        told = f"{_named(self.names[0], one)} against {_named(self.names[1], other)}"
+        short = f"{_brief(self.names[0], one)} against {_brief(self.names[1], other)}"
+        return Judgement(status, f"{told}; {difference_in_words(found, self.times)}", short)
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """The quantity is at least `bound`; with `most`, at most."""
+
+    quantity: Quantity
+    bound: float
+    most: bool = False
+    name: str = ""
+
+    def quantities(self) -> tuple[Quantity, ...]:
+        return (self.quantity,)
+
+    def judge(self, findings: Findings) -> Judgement:
+        found = findings.estimate(self.quantity)
+        told = f"{_named(self.name, found)}, n = {found.n}"
+        if not self.most:
+            return Judgement(beyond(found, self.bound), told, _brief(self.name, found))
+        turned = Estimate(-found.value, -found.high, -found.low, found.n)
+        return Judgement(beyond(turned, -self.bound), told, _brief(self.name, found))
+
+
+@dataclass(frozen=True)
+class Near:
+    """The two differ by less than `within`."""
+
+    first: Quantity
+    second: Quantity
+    within: float
+    names: tuple[str, str] = ("", "")
+
+    def quantities(self) -> tuple[Quantity, ...]:
+        return (self.first, self.second)
+
+    def judge(self, findings: Findings) -> Judgement:
+        found = findings.difference(self.first, self.second)
+        one, other, span = found.first, found.second, found.estimate
+        status: Status = "not decided"
+        if span.n >= FEWEST and -self.within < span.low and span.high < self.within:
+            status = "holds"
+        elif span.n >= FEWEST and (span.low >= self.within or span.high <= -self.within):
+            status = "does not hold"
+        told = f"{_named(self.names[0], one)} and {_named(self.names[1], other)}"
+        short = f"{_brief(self.names[0], one)} and {_brief(self.names[1], other)}"
+        return Judgement(status, f"{told}; {difference_in_words(found)}", short)
+
+
+@dataclass(frozen=True)
+class EachAtMost:
+    """Every single number is at most `bound`: for what is computed, not sampled."""
+
+    quantity: Quantity
+    bound: float
+    name: str = ""
+
+    def quantities(self) -> tuple[Quantity, ...]:
+        return (self.quantity,)
+
+    def judge(self, findings: Findings) -> Judgement:
+        values = list(findings.values(self.quantity).values())
+        if not values:
+            return Judgement("not decided", "nothing to check")
+        within = sum(value <= self.bound for value in values)
+        told = (
+            f"{self.name or self.quantity.what}: {within} of {len(values)} within, largest {max(values):.3g}"
+        )
+        return Judgement("holds" if within == len(values) else "does not hold", told, told)
+
+
+@dataclass(frozen=True)
+class All:
+    """Holds if every part does; does not hold if one does not."""
+
+    rules: tuple[Rule, ...]
+
+    def quantities(self) -> tuple[Quantity, ...]:
+        return tuple(one for rule in self.rules for one in rule.quantities())
+
+    def judge(self, findings: Findings) -> Judgement:
+        parts = tuple(rule.judge(findings) for rule in self.rules)
+        return Judgement(
+            together([one.status for one in parts]),
+            "; ".join(f"{one.measured} → {one.status}" for one in parts),
+            "; ".join(dict.fromkeys(one.short for one in parts)),  # two bounds of one figure: said once
+            parts,
+        )
+
+
+@dataclass(frozen=True)
+class Unmeasured:
+    """For what no stage can measure, such as the opinion of people."""
+
+    def quantities(self) -> tuple[Quantity, ...]:
+        return ()
+
+    def judge(self, findings: Findings) -> Judgement:
+        return Judgement("not measured")
+
+
+def beyond(found: Estimate, bound: float) -> Status:
+    """Whether the interval lies above the bound, below it, or on both sides."""
+    if found.n < FEWEST or math.isnan(found.value):
+        return "not decided"
+    if found.low > bound:
+        return "holds"
+    return "does not hold" if found.high < bound else "not decided"
+
+
+def together(statuses: list[Status]) -> Status:
+    for status in ("does not hold", "not measured", "not decided"):
+        if status in statuses:
+            return status
+    return "holds"
+
+
+def difference_in_words(found: Difference, times: float = 1.0) -> str:
+    kind = "same rows" if found.is_paired else "different rows"
+    head = "difference" if times == 1.0 else f"difference to {times:g} times"
+    p = f", p = {found.p:.2g}" if found.p is not None else ""
+    return f"{head} {shown(found.estimate)}, {kind}, n = {found.estimate.n}{p}"
+
+
+def _named(name: str, found: Estimate) -> str:
+    return f"{name} {shown(found)}".strip()
+
+
+def _brief(name: str, found: Estimate) -> str:
+    """Name and value without the interval."""
+    value = shown(found).partition(" (")[0]
+    return f"{name} {value}".strip()

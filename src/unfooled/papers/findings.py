@@ -1,0 +1,290 @@
+"""Numbers out of finished stages: a value per row, so that two of them can be compared row by row."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unfooled.core.result import Result
+from unfooled.core.writing import REFERENCE
+from unfooled.metrics.statistics import bootstrap_mean, mcnemar, paired_difference, wilson
+from unfooled.metrics.summary import decided
+from unfooled.papers.carry_out import NOTHING, NUMBERS, RUN, results_in
+from unfooled.papers.runner import Done
+from unfooled.papers.stages import Attack, Show
+from unfooled.runs.file import RunFile
+from unfooled.translation.bleu import sentence_score
+
+Values = dict[int, float]  # by key of the row
+FEWEST = 6  # rows that decide anything: with fewer McNemar's exact test cannot fall below 0.05
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number of a stage.
+
+    Of a run, `what` is one of
+        before, after     right before the attack, and after it
+        lost              right before and wrong after it
+        success           of those attacked: the label fell
+        draws             of those attacked: share of the random draws that work
+        queries           of those attacked
+        words, share      of the successes: words changed, and their share
+        measure           of the successes: the first measure that the stage takes
+        sample            of the texts shown that fooled another model: right
+        upto:0.2          right after the attack, where more than 20 % changed words are not allowed
+        few:5             of the successes: at most 5 words changed
+        bleu, bleu-after, bleu-lost  of a translation: its BLEU, that after the attack, and their difference
+    and of other stages the name of a list of numbers: fooled, re, l1, attention, edited, theorem.
+
+    `label` keeps rows of one class. `also`: right only if right in these runs too, which have the rows that
+    were right. `without`: success, and none in these runs. A row that ended in an error there is left out.
+    `unit` is how it is shown: `%` for shares.
+    """
+
+    stage: str
+    what: str = "after"
+    label: int | None = None
+    also: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    @property
+    def unit(self) -> str:
+        head = self.what.partition(":")[0]
+        plain = ("queries", "words", "measure", "re", "l1", "attention", "theorem")
+        return "" if head in plain or head.startswith("bleu") else "%"
+
+    def stages(self) -> tuple[str, ...]:
+        return (self.stage, *self.also, *self.without)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean or a difference with its 95 % interval; nan where there is nothing to see."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    unit: str = ""
+
+    def __str__(self) -> str:
+        return shown(self)
+
+
+class Findings:
+    """What the finished stages say."""
+
+    def __init__(self, done: Mapping[str, Done]) -> None:
+        self.done = done
+        self._results: dict[str, list[Result]] = {}
+
+    def has(self, *quantities: Quantity) -> bool:
+        return all(name in self.done for one in quantities for name in one.stages())
+
+    def results(self, stage: str) -> list[Result]:
+        if stage not in self._results:
+            self._results[stage] = results_in(self.done[stage].folder)
+        return [one for one in self._results[stage] if one.outcome != "error"]
+
+    def errors(self, stage: str) -> int:
+        """Rows that ended in an error: they are in no figure."""
+        if not isinstance(self.done[stage].stage, Attack | Show):
+            return 0
+        every = len(self.results(stage))
+        return len(self._results[stage]) - every
+
+    def labels(self, stage: str) -> tuple[str, ...]:
+        with closing(RunFile.read(self.done[stage].folder / RUN)) as file:
+            return file.labels
+
+    def numbers(self, stage: str) -> dict[str, Any]:
+        path = self.done[stage].folder / NUMBERS
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return content
+
+    def values(self, quantity: Quantity) -> Values:
+        stage = self.done[quantity.stage].stage
+        if not isinstance(stage, Attack | Show):
+            listed = self.numbers(quantity.stage).get(quantity.what, {})
+            return {_key(name, at): float(value) for at, (name, value) in enumerate(listed.items())}
+        if quantity.what == "measure":
+            assert isinstance(stage, Attack)
+            found = self._measured(quantity.stage, stage)
+        else:
+            found = {
+                one.key: value
+                for one in self.results(quantity.stage)
+                if (value := value_of(one, quantity.what)) is not None and quantity.label in (None, one.label)
+            }
+        for name in quantity.also:
+            other = {one.key: decided(one.perturbed_probs) == one.label for one in self.results(name)}
+            found = {
+                key: float(bool(value) and other[key])
+                for key, value in found.items()
+                if not value or key in other
+            }
+        for name in quantity.without:
+            won = {one.key: one.outcome == "success" for one in self.results(name)}
+            found = {key: float(bool(value) and not won[key]) for key, value in found.items() if key in won}
+        return found
+
+    def _measured(self, name: str, stage: Attack) -> Values:
+        if not stage.measures or (self.done[name].folder / NOTHING).is_file():
+            return {}
+        with closing(RunFile.read(self.done[name].folder / RUN)) as file:
+            kind = stage.measures[0].partition(":")[0]
+            full = next(one for one in file.measures() if one.partition(":")[0] == kind)
+            return {key: value for key, value in file.measured(full).items() if value is not None}
+
+    # -- with their uncertainty --------------------------------------------------------------------------
+
+    def estimate(self, quantity: Quantity) -> Estimate:
+        return estimated(list(self.values(quantity).values()), quantity.unit)
+
+    def difference(
+        self, first: Quantity, second: Quantity, *, paired: bool | None = None, scale: float = 1.0
+    ) -> Difference:
+        """first − scale × second; row by row where they share rows (`paired`: None finds out)."""
+        one, other = self.values(first), self.values(second)
+        shared = sorted(one.keys() & other.keys())
+        if paired is None:
+            paired = len(shared) >= 0.5 * min(len(one), len(other)) and len(shared) > 1
+        if paired:
+            return Difference.paired(
+                [one[key] for key in shared], [other[key] for key in shared], scale, first.unit
+            )
+        return Difference.apart(self.estimate(first), self.estimate(second), scale)
+
+
+def estimated(sample: list[float], unit: str = "") -> Estimate:
+    """Wilson's interval for a share of yes and no, the bootstrap's for anything else."""
+    if not sample:
+        return Estimate(math.nan, math.nan, math.nan, 0, unit)
+    decisions = unit == "%" and set(sample) <= {0.0, 1.0}
+    low, high = wilson(int(sum(sample)), len(sample)) if decisions else mean_interval(sample)
+    if unit == "%":
+        low, high = max(0.0, low), min(1.0, high)
+    return Estimate(float(np.mean(sample)), low, high, len(sample), unit)
+
+
+def mean_interval(sample: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
+    """The bootstrap's, as much wider as Student's t is than the normal: of few rows it is too narrow.
+
+    That is the correction of Hesterberg (2015). Fewer than `FEWEST` rows leave everything possible.
+    """
+    n = len(sample)
+    if n < FEWEST:
+        return -math.inf, math.inf
+    z = NormalDist().inv_cdf(0.975)
+    free = n - 1
+    student = z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
+    wider = math.sqrt(n / free) * student / z
+    value = float(np.mean(sample))
+    low, high = bootstrap_mean(sample)
+    return value - wider * (value - low), value + wider * (high - value)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Both sides on the rows compared, their difference, and McNemar's p-value for paired decisions."""
+
+    first: Estimate
+    second: Estimate
+    estimate: Estimate
+    is_paired: bool
+    p: float | None = None
+
+    @classmethod
+    def paired(cls, one: list[float], other: list[float], scale: float = 1.0, unit: str = "") -> Difference:
+        sides = estimated(one, unit), estimated(other, unit)
+        if not one:
+            return cls(*sides, Estimate(math.nan, -math.inf, math.inf, 0, unit), True)
+        first, second = np.asarray(one), scale * np.asarray(other)
+        differences = first - second
+        decisions = unit == "%" and set(one) | set(other) <= {0.0, 1.0}
+        # Agresti and Min's interval is for differences of decisions; the bootstrap for anything else.
+        low, high = paired_difference(differences) if decisions else mean_interval(differences)
+        p = None
+        if decisions and scale == 1.0:
+            p = mcnemar(int((differences > 0).sum()), int((differences < 0).sum()))
+        return cls(*sides, Estimate(float(differences.mean()), low, high, len(one), unit), True, p)
+
+    @classmethod
+    def apart(cls, one: Estimate, other: Estimate, scale: float = 1.0) -> Difference:
+        """Of independent samples: the distances to the ends of both intervals are squared and added."""
+        value = one.value - scale * other.value
+        below = math.hypot(one.value - one.low, scale * (other.high - other.value))
+        above = math.hypot(one.high - one.value, scale * (other.value - other.low))
+        n = min(one.n, other.n)
+        return cls(one, other, Estimate(value, value - below, value + above, n, one.unit), False)
+
+
+def value_of(one: Result, what: str) -> float | None:
+    """A number of one result; None where it has none."""
+    head, _, setting = what.partition(":")
+    attacked = one.outcome in ("success", "failure")
+    won = one.outcome == "success"
+    match head:
+        case "before":
+            return float(_right(one.probs, one))
+        case "after":
+            return float(_right(one.perturbed_probs, one))
+        case "lost":
+            return float(_right(one.probs, one) and not _right(one.perturbed_probs, one))
+        case "sample":
+            return float(_right(one.perturbed_probs, one)) if one.perturbed != one.original else None
+        case "upto":
+            return float(_right(one.perturbed_probs, one) or (won and one.share > float(setting)))
+        case "success":
+            return float(won) if attacked else None
+        case "queries":
+            return float(one.queries) if attacked else None
+        case "words":
+            return float(len(one.edits)) if won else None
+        case "share":
+            return one.share if won else None
+        case "few":
+            return float(len(one.edits) <= int(setting)) if won else None
+        case "draws":
+            facts = dict(one.facts)
+            return facts["draws_won"] / facts["draws"] if attacked and facts.get("draws") else None
+        case "bleu":
+            return _bleu(one, one.output)
+        case "bleu-after":
+            return _bleu(one, one.perturbed_output)
+        case "bleu-lost":
+            return _bleu(one, one.output) - _bleu(one, one.perturbed_output)
+    raise ValueError(f"a run has no {what!r}")
+
+
+def _right(probs: tuple[float, ...], one: Result) -> bool:
+    return decided(probs) == one.label
+
+
+def _bleu(one: Result, output: str) -> float:
+    return sentence_score(output, dict(one.fields)[REFERENCE])
+
+
+def shown(one: Estimate) -> str:
+    """`58.0 % (48.2–67.2)`, or a dash; without an interval where the rows are too few for one."""
+    if not one.n or math.isnan(one.value):
+        return "–"
+    factor, places = (100.0, 1) if one.unit == "%" else (1.0, 1 if abs(one.value) >= 20 else 2)
+    value, low, high = (f"{factor * number:.{places}f}" for number in (one.value, one.low, one.high))
+    if math.isinf(one.low) or math.isinf(one.high):
+        return f"{value}{' %' if one.unit == '%' else ''} (too few rows for an interval)"
+    dash = " to " if low.startswith("-") else "–"
+    return f"{value}{' %' if one.unit == '%' else ''} ({low}{dash}{high})"
+
+
+def _key(name: str, place: int) -> int:
+    return int(name) if name.isdigit() else -1 - place

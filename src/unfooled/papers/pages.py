@@ -1,0 +1,163 @@
+"""The page of a paper: claims with their judgement, the paper's tables beside ours, figures, settings."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from unfooled.papers.carry_out import MODEL, seconds_of
+from unfooled.papers.claims import Claim, Judgement
+from unfooled.papers.document import Block, Bullets, Grid, Heading, Image, Paragraph
+from unfooled.papers.findings import Findings, shown
+from unfooled.papers.paper import Cell, Paper, Plan, Scale, Table
+from unfooled.papers.stages import Attack, Chosen, Harden, Show, Train
+from unfooled.training.record import read_record
+
+_LEGEND = (
+    "A claim holds, or does not hold, where the whole 95 % interval says so; otherwise, and of fewer than "
+    "six rows, it is not decided by this sample. Differences are taken row by row where both sides have the "
+    "same rows. Intervals are Wilson's for rates, Agresti and Min's for paired differences of decisions, and "
+    "bootstrap intervals for means; p is McNemar's. Intervals cover the choice of rows, not that of training "
+    "seeds: each model was trained once. Each claim is judged by itself, at 5 %: of many claims a few are "
+    "judged wrongly by chance."
+)
+
+
+def page(
+    paper: Paper,
+    scale: Scale,
+    plan: Plan,
+    findings: Findings,
+    judged: list[tuple[Claim, Judgement]],
+    pictures: list[tuple[str, Path]],
+    origin: dict[str, Any],
+) -> list[Block]:
+    blocks: list[Block] = [
+        Heading(paper.title, 1),
+        Paragraph(f"{paper.citation}. Scale: `{scale}`. Made by `unfooled reproduce {paper.name}`."),
+        Paragraph(f"**{tally(judged)}** {_LEGEND}"),
+        Heading("Claims"),
+        Grid(
+            ("claim", "paper", "measured", "judgement"),
+            [(claim.sentence, claim.paper, one.short or one.measured, one.status) for claim, one in judged],
+        ),
+        Heading("How each was measured"),
+        Bullets([line for claim, one in judged for line in _details(claim, one)]),
+    ]
+    for table in paper.tables:
+        blocks += _table(table, findings)
+    if paper.artefacts:
+        blocks += [Heading("Artefacts of the paper"), *(Paragraph(one) for one in paper.artefacts)]
+    if pictures:
+        blocks += [Heading("Figures"), *(Image(path, title) for title, path in pictures)]
+    blocks += [
+        Heading("Settings"),
+        Bullets(plan.settings),
+        Heading("Why numbers differ"),
+        Paragraph(plan.differs),
+        Heading("What was run"),
+        _stages(findings),
+        Paragraph(_origin(origin, findings)),
+    ]
+    return blocks
+
+
+def tally(judged: list[tuple[Claim, Judgement]]) -> str:
+    counted = Counter(one.status for _, one in judged)
+    decided = counted["holds"] + counted["does not hold"]
+    return (
+        f"{len(judged)} claims: {counted['holds']} hold, {counted['does not hold']} do not hold, "
+        f"{counted['not decided']} not decided, {counted['not measured']} not measured "
+        f"({decided} of {len(judged)} decided)."
+    )
+
+
+def _details(claim: Claim, one: Judgement) -> list[str]:
+    head = f"**{claim.name}** ({one.status}). {claim.how[:1].upper()}{claim.how[1:]}."
+    if one.earlier:
+        head += f" Measured earlier (commit {one.earlier}); its stages are not in the tables below."
+    if claim.artefact:
+        head += f" The paper's figure is an artefact: {claim.artefact}."
+    if one.parts:
+        return [head + " " + " · ".join(f"{part.measured}: {part.status}" for part in one.parts) + "."]
+    return [f"{head} {one.measured[:1].upper()}{one.measured[1:]}." if one.measured else head]
+
+
+def _table(table: Table, findings: Findings) -> list[Block]:
+    rows = [(name, *(_pair(cell, findings) for cell in cells)) for name, cells in table.rows]
+    blocks: list[Block] = [
+        Heading(table.title),
+        Paragraph("In each cell: the paper's figure → ours, with its 95 % interval and n."),
+        Grid((table.corner, *table.columns), rows),
+    ]
+    return [*blocks, Paragraph(table.note)] if table.note else blocks
+
+
+def _pair(cell: Cell, findings: Findings) -> str:
+    ours = "–"
+    if cell.quantity is not None and findings.has(cell.quantity):
+        found = findings.estimate(cell.quantity)
+        if found.n and not math.isnan(found.value):
+            ours = f"**{shown(found)}**, n = {found.n}"
+    if cell.quantity is None and not cell.paper:
+        return "–"
+    return f"{cell.paper or '–'} → {ours}"
+
+
+def _stages(findings: Findings) -> Grid:
+    rows = []
+    for name, done in findings.done.items():
+        errors = findings.errors(name)
+        rows.append(
+            (
+                name,
+                _what(done.stage, findings),
+                f"`{done.fingerprint[:12]}`",
+                f"{seconds_of(done.stage, done.folder) or done.seconds:,.0f}",
+                str(errors) if errors else "",
+            )
+        )
+    return Grid(("stage", "what", "fingerprint", "seconds", "errors"), rows)
+
+
+def _what(stage: Any, findings: Findings) -> str:
+    match stage:
+        case Train():
+            seed = dict(stage.options).get("seed", 0)
+            return f"train {stage.family} on {stage.data.source}, seed {seed}{_steps(stage, findings)}"
+        case Harden():
+            return f"{stage.method} of {stage.model} on {stage.data.source}{_steps(stage, findings)}"
+        case Attack():
+            n = len(findings.results(stage.name))
+            return f"{stage.attack} on {_model(stage.model)}, {n} rows, seed {stage.seed}"
+        case Show():
+            return f"texts shown to {_model(stage.model)}, {len(findings.results(stage.name))} rows"
+        case Chosen():
+            return f"{stage.n} rows of the first {stage.of} that all models get right, seed {stage.seed}"
+    return str(stage.kind)
+
+
+def _steps(stage: Train | Harden, findings: Findings) -> str:
+    """How far a training went."""
+    record = read_record(findings.done[stage.name].folder / MODEL) or {}
+    steps = record.get("metrics", {}).get("steps")
+    return f", {steps:,} steps" if steps else ""
+
+
+def _model(model: Any) -> str:
+    name = model.stage or model.spec
+    return f"{model.defence}({name})" if model.defence else name
+
+
+def _origin(origin: dict[str, Any], findings: Findings) -> str:
+    counted = Counter(one.commit or "unknown" for one in findings.done.values())
+    ran = ", ".join(f"{commit} ({n} of the stages)" for commit, n in counted.most_common())
+    versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
+    return (
+        f"Page written at commit {origin['commit']}; measured at commit {ran}. {versions}; "
+        f"{origin['machine']}. A stage's fingerprint covers its settings, the content of its data, the "
+        "resources its attack reads and the stages it builds on. The same command with the same fingerprints "
+        "gives the same figures."
+    )

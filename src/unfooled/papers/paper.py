@@ -1,0 +1,105 @@
+"""A paper as data: what to do at each scale, its claims, its tables beside ours, its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from unfooled.errors import UserError
+from unfooled.papers.claims import Claim
+from unfooled.papers.findings import Quantity
+from unfooled.papers.stages import Stage
+
+Scale = Literal["smoke", "small", "paper"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is done at one scale. `settings` are sentences on how, `differs` on why numbers may differ."""
+
+    stages: tuple[Stage, ...]
+    settings: tuple[str, ...]
+    differs: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What the paper prints in a place, and what was measured there."""
+
+    paper: str = ""
+    quantity: Quantity | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table in the paper's shape."""
+
+    title: str
+    corner: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Groups of bars; each bar has a name that keeps its colour in all groups."""
+
+    name: str
+    title: str
+    groups: tuple[tuple[str, tuple[tuple[str, Quantity], ...]], ...]
+    axis: str = "accuracy"
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Lines over `xs`, a quantity at each."""
+
+    name: str
+    title: str
+    xs: tuple[float, ...]
+    lines: tuple[tuple[str, tuple[Quantity, ...]], ...]
+    x_axis: str
+    axis: str = "accuracy"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many successes of a run changed how many words."""
+
+    name: str
+    title: str
+    run: str
+
+
+@dataclass(frozen=True)
+class Confused:
+    """True and decided class after the attack."""
+
+    name: str
+    title: str
+    run: str
+
+
+Picture = Bars | Curves | Counts | Confused
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    name: str
+    title: str
+    citation: str
+    plan: Callable[[Scale], Plan] = field(hash=False, compare=False)
+    claims: tuple[Claim, ...]
+    tables: tuple[Table, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    artefacts: tuple[str, ...] = ()  # paragraphs on numbers of the paper that are none
+
+
+def require_scale(name: str) -> Scale:
+    for scale in SCALES:
+        if scale == name:
+            return scale
+    raise UserError(f"there is no scale {name!r}", f"choose from {', '.join(SCALES)}")

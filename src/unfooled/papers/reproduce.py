@@ -1,0 +1,250 @@
+"""Carry out a paper's plan, judge its claims, write its page; and the summary over all papers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from unfooled.errors import UserError
+from unfooled.papers.claims import Claim, Judgement
+from unfooled.papers.document import Grid, to_html, to_markdown
+from unfooled.papers.findings import Findings
+from unfooled.papers.pages import page
+from unfooled.papers.paper import Paper, Plan, Scale, require_scale
+from unfooled.papers.pictures import draw
+from unfooled.papers.plans import NAMES, find_paper
+from unfooled.papers.provenance import provenance
+from unfooled.papers.runner import Laboratory, Watcher
+from unfooled.papers.workers import helpers
+
+BEGIN, END = "<!-- reproduction: begin -->", "<!-- reproduction: end -->"
+SUMMARY = "summary.md"
+_JUDGED = ("claim", "paper", "measured", "judgement")
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A paper, judged; `files` are the page and what belongs to it."""
+
+    paper: Paper
+    scale: Scale
+    judged: tuple[tuple[Claim, Judgement], ...]
+    files: tuple[Path, ...]
+    errors: int  # rows that ended in an error
+    commit: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "format": 1,
+            "paper": self.paper.name,
+            "title": self.paper.title,
+            "scale": self.scale,
+            "errors": self.errors,
+            "commit": self.commit,
+            "claims": [
+                {
+                    "name": claim.name,
+                    "claim": claim.sentence,
+                    "paper": claim.paper,
+                    "how": claim.how,
+                    "measured": one.measured,
+                    "short": one.short or one.measured,
+                    "judgement": one.status,
+                    "artefact": claim.artefact,
+                    **({"earlier": one.earlier} if one.earlier else {}),
+                }
+                for claim, one in self.judged
+            ],
+        }
+
+
+def reproduce(
+    paper: str | Paper,
+    *,
+    scale: str = "small",
+    work: str | Path = "reproduction-work",
+    out: str | Path = "reproduction",
+    data: str | Path | None = None,
+    so_far: bool = False,
+    workers: int = 1,
+    watcher: Watcher | None = None,
+) -> Reproduction:
+    """Do what `paper` did, at a scale, and write OUT/PAPER.md, .html and .json.
+
+    What was done lies in `work`; the same call again goes on after a stop and does nothing twice. `data` is
+    the folder of data sets, by default $UNFOOLED_DATA. `so_far` runs nothing and judges what is finished;
+    what no finished stage measures keeps the judgement of the page in `out`, marked as an earlier one.
+    `workers` processes do stages that do not need each other side by side; a script that asks for more than
+    one needs its calls below `if __name__ == "__main__":`.
+    """
+    chosen = find_paper(paper) if isinstance(paper, str) else paper
+    size = require_scale(scale)
+    plan = chosen.plan(size)
+    lab = Laboratory(Path(work), _root(data), watcher)
+    folder = Path(out).expanduser()
+    _require(chosen, size, lab, folder, so_far=so_far)
+    if so_far:
+        done = lab.look_up(plan.stages)
+    else:
+        with helpers(_useful(workers, plan, lab) - 1, plan.stages, lab.work, lab.data_root, lab.watcher):
+            done = lab.carry_out(plan.stages)
+    if not done:
+        raise UserError(f"{lab.work} holds nothing of {chosen.name} yet", "run it without --so-far")
+    findings = Findings(done)
+    judged = [(claim, claim.judge(findings)) for claim in chosen.claims]
+    if so_far:
+        judged = _with_earlier(judged, _read(folder / f"{chosen.name}.json"))
+    drawn = [(one.title, draw(one, findings, folder / "figures", chosen.name)) for one in chosen.pictures]
+    pictures = [(title, path) for title, path in drawn if path]
+    origin = provenance()
+    blocks = page(chosen, size, plan, findings, judged, pictures, origin)
+    errors = sum(findings.errors(name) for name in findings.done)
+    found = Reproduction(chosen, size, tuple(judged), (), errors, origin["commit"])
+    files = {
+        f"{chosen.name}.md": to_markdown(blocks, folder),
+        f"{chosen.name}.html": to_html(blocks, chosen.title),
+        f"{chosen.name}.json": json.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n",
+    }
+    for name, content in files.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    written = (*(folder / name for name in files), *(path for _, path in pictures))
+    return replace(found, files=written)
+
+
+def _useful(workers: int, plan: Plan, lab: Laboratory) -> int:
+    """No more than there are stages to do."""
+    if workers < 1:
+        raise UserError(f"there is no reproduction with {workers} workers", "ask for at least one")
+    return 1 if workers == 1 else max(1, min(workers, lab.unfinished(plan.stages)))
+
+
+def check(
+    papers: Sequence[Paper],
+    *,
+    scale: str,
+    work: str | Path,
+    out: str | Path,
+    data: str | Path | None = None,
+    readme: str | Path | None = None,
+    so_far: bool = False,
+) -> None:
+    """Raise at once what would otherwise show up after hours, at the last paper or when pages are written."""
+    if readme is not None:
+        _between(Path(readme), "")
+    lab = Laboratory(Path(work), _root(data))
+    for paper in papers:
+        _require(paper, require_scale(scale), lab, Path(out).expanduser(), so_far=so_far)
+
+
+def _root(data: str | Path | None) -> Path | None:
+    root = Path(data).expanduser() if data is not None else None
+    if root is not None and not root.is_dir():
+        raise UserError(f"there is no folder {root}", "give the folder of the data sets with --data")
+    return root
+
+
+def _require(paper: Paper, scale: Scale, lab: Laboratory, folder: Path, *, so_far: bool) -> None:
+    stages = paper.plan(scale).stages
+    lab.require_data(stages)
+    if not so_far:
+        lab.require_resources(stages)
+    page = folder / f"{paper.name}.json"
+    there = _read(page).get("scale", scale)
+    if there != scale:
+        raise UserError(
+            f"{page} is a page of the scale {there}, and this is {scale}",
+            "choose another --out, or delete that page",
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be made ({error.strerror})", "choose another --out") from error
+
+
+def _with_earlier(
+    judged: Sequence[tuple[Claim, Judgement]], page: dict[str, Any]
+) -> list[tuple[Claim, Judgement]]:
+    """Nothing that was measured is lost because its stages are not here any more.
+
+    A claim that is measured in another way by now has the same name and another `how`: that is not kept.
+    """
+    claims = page.get("claims", ())
+    earlier = {
+        (one["name"], one["how"]): Judgement(
+            one["judgement"],
+            one["measured"],
+            one["short"],
+            earlier=one.get("earlier") or page.get("commit") or "unknown",
+        )
+        for one in claims
+        if one["judgement"] != "not measured"
+    }
+    return [
+        (claim, earlier.get((claim.name, claim.how), one) if one.status == "not measured" else one)
+        for claim, one in judged
+    ]
+
+
+def write_summary(out: str | Path = "reproduction", readme: str | Path | None = None) -> str:
+    """The table over all papers with a page in `out`: OUT/summary.md, and between the marks of `readme`."""
+    folder = Path(out).expanduser()
+    text = summary(folder, "")
+    (folder / SUMMARY).write_text(f"# Do the papers' findings hold?\n\n{text}", encoding="utf-8")
+    if readme is not None:
+        path = Path(readme)
+        prefix = f"{Path(os.path.relpath(folder, path.parent)).as_posix()}/"
+        path.write_text(_between(path, summary(folder, prefix)), encoding="utf-8")
+    return text
+
+
+def summary(folder: Path, prefix: str) -> str:
+    rows: list[Sequence[str]] = []
+    decided = 0
+    for name in NAMES:
+        told = _read(folder / f"{name}.json")
+        for claim in told.get("claims", ()):
+            rows.append(
+                (
+                    f"[{name}]({prefix}{name}.md): {claim['claim']}",
+                    claim["paper"],
+                    claim["short"],
+                    claim["judgement"],
+                )
+            )
+            decided += claim["judgement"] in ("holds", "does not hold")
+    if not rows:
+        raise UserError(f"{folder} holds no page of a paper", "run: unfooled reproduce PAPER first")
+    scales = {told["scale"] for name in NAMES if (told := _read(folder / f"{name}.json"))}
+    head = (
+        f"{decided} of {len(rows)} claims are decided at the scale {', '.join(sorted(scales))}. Intervals, "
+        "settings and reasons are on each paper's page.\n\n"
+    )
+    return head + to_markdown([Grid(_JUDGED, rows)], folder)
+
+
+def _between(path: Path, text: str) -> str:
+    try:
+        old = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})", "give a file with --readme") from error
+    marks = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.S)
+    if len(marks.findall(old)) != 1:
+        raise UserError(f"{path} has no place for the summary", f"write {BEGIN} and {END} where it belongs")
+    return marks.sub(lambda _: f"{BEGIN}\n{text}{END}", old)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        return {}
+    except ValueError as error:
+        raise UserError(
+            f"{path} is broken: {error}", "delete it, and run unfooled reproduce again"
+        ) from error
+    return content if isinstance(content, dict) else {}

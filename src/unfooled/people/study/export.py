@@ -1,0 +1,51 @@
+"""Every answer of a study as a table, for those who want to compute something else."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from unfooled.errors import RunFileError
+from unfooled.people.study.figures import source_name
+from unfooled.people.study.file import StudyFile
+from unfooled.people.study.protocols import NEITHER
+
+COLUMNS = ("annotator", "item", "kind", "source", "example", "true_class", "question", "value", "meaning")
+
+
+def write_answers(study: StudyFile, path: Path) -> int:
+    """One row per answer, `value` as it is kept and `meaning` in words; returns how many."""
+    kinds = {question.id: question.kind for question in study.protocol.questions}
+    rows = []
+    for one in study.answers():
+        item = study.items[one.item]
+        names = [source_name(study, number) for number in item.sources]
+        meaning = str(one.value)
+        if kinds[one.question] == "label":
+            meaning = study.labels[one.value]
+        elif kinds[one.question] == "preference":
+            meaning = "no difference" if one.value == NEITHER else (names * 2)[one.value]
+        true = study.labels[item.label] if item.label >= 0 else ""
+        rows.append(
+            (
+                one.annotator,
+                one.item,
+                item.kind,
+                " / ".join(names),
+                item.example,
+                true,
+                one.question,
+                one.value,
+                meaning,
+            )
+        )
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(COLUMNS)
+            writer.writerows(rows)
+    except OSError as error:
+        raise RunFileError(
+            f"{path}: cannot be written ({error.strerror or error})", "choose another path"
+        ) from error
+    return len(rows)

@@ -1,0 +1,181 @@
+"""One lazy registry: a kind and a name lead to `"module:attribute"`, imported only when asked for.
+
+Plug-ins join through the entry-point groups `unfooled.<kind>`. A plug-in that fails to import warns and is
+left out; it never breaks the others.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import warnings
+from importlib.metadata import entry_points
+from typing import Any
+
+from unfooled.errors import UnfooledError, UnknownNameError
+
+_BUILT_IN: dict[str, dict[str, str]] = {
+    "attack": {
+        "textfooler": "unfooled.attacks.textfooler:RECIPES",
+        "deepwordbug": "unfooled.attacks.deepwordbug:RECIPES",
+        "tack-on": "unfooled.attacks.tack_on:RECIPES",
+        "strongest-words": "unfooled.attacks.strongest_words:RECIPES",
+        "jsma": "unfooled.attacks.jsma:RECIPES",
+        "random": "unfooled.attacks.one_word:RANDOM",
+        "list": "unfooled.attacks.one_word:LIST",
+        "gs-gr": "unfooled.attacks.one_word:GS_GR",
+        "gs-ec": "unfooled.attacks.one_word:GS_EC",
+        "asmin-gr": "unfooled.attacks.one_word:ASMIN_GR",
+        "asmax-gr": "unfooled.attacks.one_word:ASMAX_GR",
+        "asmin-ec": "unfooled.attacks.one_word:ASMIN_EC",
+        "asmax-ec": "unfooled.attacks.one_word:ASMAX_EC",
+        "breaking-bert": "unfooled.attacks.breaking_bert:RECIPES",
+        "bae": "unfooled.attacks.bae:BAE",
+        "bae-r": "unfooled.attacks.bae:R",
+        "bae-i": "unfooled.attacks.bae:I_",
+        "bae-r-or-i": "unfooled.attacks.bae:R_OR_I",
+        "bae-r-and-i": "unfooled.attacks.bae:R_AND_I",
+        "targeted-keyword": "unfooled.translation.attacks.targeted_keyword:RECIPES",
+        "typo": "unfooled.translation.attacks.typo:RECIPES",
+        "bleu-drop": "unfooled.translation.attacks.worse_output:BLEU_DROP",
+        "non-overlapping": "unfooled.translation.attacks.worse_output:NON_OVERLAPPING",
+    },
+    "victim": {
+        "fake": "unfooled.victims.fake:load",
+        "python": "unfooled.victims.function:load",
+        "sklearn": "unfooled.victims.sklearn.pipeline:load",
+        "hf": "unfooled.victims.torch.huggingface:load",
+        "seq2seq": "unfooled.translation.victim:load",
+        "http": "unfooled.victims.http.endpoint:load",
+        "https": "unfooled.victims.http.endpoint:load",
+        # Planted fakes: models that look robust and are not.
+        "overconfident": "unfooled.victims.impostors:load_overconfident",
+        "noisy": "unfooled.victims.impostors:load_noisy",
+        "rounded": "unfooled.victims.impostors:load_rounded",
+        "masked": "unfooled.victims.impostors:load_masked",
+        "fuse": "unfooled.defenses.saving:load_fuse",
+        "five": "unfooled.defenses.saving:load_five",
+        "defense": "unfooled.defenses.saving:load_defense",
+    },
+    "oracle": {
+        "neighbours": "unfooled.resources.neighbours:open_neighbours",
+        "encode": "unfooled.resources.encoders:open_encoder",
+        "tag": "unfooled.resources.tagger:open_tagger",
+        "wordnet": "unfooled.resources.synonyms:open_synonyms",
+        "datamuse": "unfooled.resources.datamuse:open_datamuse",
+        "table": "unfooled.resources.table:open_table",
+        "fill": "unfooled.resources.fillmask:open_fill_mask",
+        "fluency": "unfooled.resources.fluency:open_fluency",
+        "grammar": "unfooled.resources.grammar:open_grammar",
+    },
+    # What an oracle was when a run began, where its variant alone does not say it.
+    "fingerprint": {
+        "datamuse": "unfooled.resources.datamuse:fingerprint",
+        "table": "unfooled.resources.table:fingerprint",
+        "fill": "unfooled.resources.fillmask:fingerprint",
+        "fluency": "unfooled.resources.fluency:fingerprint",
+        "grammar": "unfooled.resources.grammar:fingerprint",
+    },
+    # Parts that a recipe may swap by name; see `core.recipe.load_part`.
+    "importance": {
+        "attention": "unfooled.attacks.parts.selection:AttentionSelect",
+        "deletion": "unfooled.attacks.parts.importance:Deletion",
+        "gradient": "unfooled.attacks.parts.gradient_importance:Gradient",
+        "masking": "unfooled.attacks.parts.importance:Masking",
+        "random": "unfooled.attacks.parts.importance:RandomOrder",
+        "temporal": "unfooled.attacks.parts.importance:TemporalScore",
+    },
+    "candidates": {
+        "characters": "unfooled.attacks.parts.candidates:CharacterEdits",
+        "datamuse": "unfooled.attacks.parts.sources:Datamuse",
+        "fill-mask": "unfooled.attacks.parts.masks:FillMask",
+        "neighbours": "unfooled.attacks.parts.candidates:Neighbours",
+        "table": "unfooled.attacks.parts.sources:UserTable",
+        "typos": "unfooled.translation.attacks.typo:KeyboardTypos",
+        "wordnet": "unfooled.attacks.parts.sources:WordNetSynonyms",
+    },
+    "constraint": {
+        "fluency": "unfooled.attacks.parts.fluency:Fluency",
+        "grammar": "unfooled.attacks.parts.fluency:Grammar",
+    },
+    # Oracles that know the victim: opened with it and the variant.
+    "inside": {
+        "gradients": "unfooled.victims.torch.oracles:open_gradients",
+        "attention": "unfooled.victims.torch.oracles:open_attention",
+        "embeddings": "unfooled.victims.torch.oracles:open_embeddings",
+        "sentence": "unfooled.victims.torch.oracles:open_sentence_vectors",
+        "sentence-distance": "unfooled.victims.torch.word_oracles:open_distance",
+        "vocabulary": "unfooled.victims.torch.word_oracles:open_vocabulary",
+        "readable": "unfooled.victims.torch.word_oracles:open_readable",
+        "zeroed": "unfooled.victims.torch.word_oracles:open_zeroed",
+        "projection": "unfooled.victims.torch.word_oracles:open_projection",
+        "class-words": "unfooled.attacks.parts.class_words:open_class_words",
+        "nearness": "unfooled.translation.oracles:open_nearness",
+        "pulls": "unfooled.translation.oracles:open_pulls",
+        "token-probabilities": "unfooled.translation.oracles:open_tokens",
+        "target-words": "unfooled.translation.oracles:open_target_words",
+    },
+}
+
+
+class Registry:
+    """Names of each kind. `register` adds one at run time, `load` imports and returns the object."""
+
+    def __init__(self, table: dict[str, dict[str, str]]) -> None:
+        self._table = {kind: dict(names) for kind, names in table.items()}
+        self._objects: dict[tuple[str, str], Any] = {}
+        self._plugins_read: set[str] = set()
+
+    def register(self, kind: str, name: str, target: Any) -> None:
+        """`target` is `"module:attribute"` or the object itself. A taken name is an error."""
+        names = self._table.setdefault(kind, {})
+        if name in names or (kind, name) in self._objects:
+            raise UnfooledError(f"the {kind} name {name!r} is taken")
+        if isinstance(target, str):
+            names[name] = target
+        else:
+            names[name] = ""
+            self._objects[kind, name] = target
+
+    def unregister(self, kind: str, name: str) -> None:
+        self._table.get(kind, {}).pop(name, None)
+        self._objects.pop((kind, name), None)
+
+    def names(self, kind: str) -> list[str]:
+        self._read_plugins(kind)
+        return sorted(self._table.get(kind, {}))
+
+    def packages(self, kind: str) -> list[str]:
+        """The packages in which our own things of this kind lie."""
+        modules = (target.partition(":")[0] for target in self._table.get(kind, {}).values())
+        return sorted({module.rpartition(".")[0] for module in modules if module.startswith("unfooled.")})
+
+    def load(self, kind: str, name: str) -> Any:
+        key = (kind, name)
+        if key not in self._objects:
+            self._read_plugins(kind)
+            names = self._table.get(kind, {})
+            if name not in names:
+                raise unknown_name(kind, name, sorted(names))
+            module, _, attribute = names[name].partition(":")
+            self._objects[key] = getattr(importlib.import_module(module), attribute)
+        return self._objects[key]
+
+    def _read_plugins(self, kind: str) -> None:
+        if kind in self._plugins_read:
+            return
+        self._plugins_read.add(kind)
+        for point in entry_points(group=f"unfooled.{kind}"):
+            try:
+                self.register(kind, point.name, point.load())
+            except Exception as error:
+                warnings.warn(f"plug-in {point.value} left out: {error}", stacklevel=2)
+
+
+def unknown_name(kind: str, name: str, known: list[str]) -> UnknownNameError:
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+    return UnknownNameError(f"there is no {kind} called {name!r}", hint)
+
+
+registry = Registry(_BUILT_IN)

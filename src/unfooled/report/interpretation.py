@@ -1,0 +1,379 @@
+"""What a run means, in words and pictures, for somebody who has a minute."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from unfooled.checks.transfer import Transfer
+from unfooled.metrics.columns import (
+    Column,
+    Ledger,
+    Point,
+    accuracy_at_least,
+    accuracy_at_most,
+    confusion,
+    query_limits,
+)
+from unfooled.metrics.measures import parse_measure
+from unfooled.metrics.summary import Summary
+from unfooled.report.charts import Line, bar_chart, line_chart, matrix
+from unfooled.translation.bleu import Compared
+
+SHARES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)
+FLOORS = (0.0, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+
+
+class View(Protocol):
+    """What is read of one run."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def victim(self) -> str: ...
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+    @property
+    def summary(self) -> Summary: ...
+    @property
+    def ledger(self) -> Ledger: ...
+    @property
+    def data_fingerprint(self) -> str: ...
+    @property
+    def measures(self) -> Mapping[str, Column]: ...
+    @property
+    def attack(self) -> str: ...
+    @property
+    def victim_fingerprint(self) -> str: ...
+    @property
+    def transfers(self) -> Sequence[Transfer]: ...
+    @property
+    def path(self) -> Path: ...
+    @property
+    def number(self) -> int: ...  # its place on the page, and its colour
+
+
+class Verdict(NamedTuple):
+    tone: Literal["bad", "middling", "good", "none"]
+    headline: str
+    sentence: str
+    warnings: tuple[str, ...] = ()
+
+
+class Hint(NamedTuple):
+    kind: str  # a page about several runs shows one of each kind
+    words: str
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    title: str
+    svg: str
+    caption: str
+    columns: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+    legend: tuple[tuple[str, int], ...] = ()  # names of runs and the numbers of their colours
+
+
+def judge(summary: Summary) -> Verdict:
+    """The interval decides, not the middle: a small sample gets no strong word."""
+    warnings = []
+    if summary.errors:
+        share = summary.errors / max(1, summary.total)
+        warnings.append(
+            f"{summary.errors:,} of {summary.total:,} examples ({share:.0%}) ended in an error and are in no "
+            "rate."
+        )
+    if not summary.attacked:
+        return Verdict("none", "Nothing was attacked.", _why_nothing(summary), tuple(warnings))
+    rate = summary.success_rate
+    said = f"{rate.value:.0%} ({rate.low:.0%} to {rate.high:.0%}) of the {rate.n:,} examples"
+    if summary.writes:
+        told = f"The attack reaches its goal in {said} that it was tried on."
+        told += "".join(f" {_fall(one)}" for one in summary.outputs[:1])
+    else:
+        told = (
+            f"The attack breaks {said} that the model got right; accuracy falls from "
+            f"{summary.accuracy_before.value:.0%} to {summary.accuracy_under_attack.value:.0%}."
+        )
+    if summary.counts["success"]:
+        words = summary.words_changed
+        told += (
+            f" A success changes {words.value:.1f} words on average "
+            f"({summary.perturbed_share.value:.0%} of the text)."
+        )
+    if rate.low > 0.5:
+        return Verdict("bad", "Fragile under this attack.", told, tuple(warnings))
+    if rate.high < 0.2:
+        return Verdict("good", "Holds up under this attack.", told, tuple(warnings))
+    if rate.low > 0.2 and rate.high <= 0.5:
+        return Verdict("middling", "Breaks in part under this attack.", told, tuple(warnings))
+    if rate.high - rate.low > 0.2:
+        return Verdict("middling", "Too few examples to say how fragile it is.", told, tuple(warnings))
+    headline = (
+        "Breaks about as often as not." if rate.high > 0.5 else "Breaks now and then under this attack."
+    )
+    return Verdict("middling", headline, told, tuple(warnings))
+
+
+def _why_nothing(summary: Summary) -> str:
+    if not summary.total:
+        return "The run holds no example."
+    if summary.errors == summary.total:
+        return "Every example ended in an error."
+    return "Every example was passed over." if summary.writes else "No example was right before the attack."
+
+
+def _fall(one: Compared) -> str:
+    """What became of a corpus score, in a sentence."""
+    name = {"bleu": "BLEU", "chrf": "chrF"}[one.metric]
+    _, low, high = one.change
+    return (
+        f"{name} goes from {one.before[0]:.1f} to {one.after[0]:.1f} "
+        f"(change {low:+.1f} to {high:+.1f}, paired bootstrap over {one.n:,} sentences)."
+    )
+
+
+def half_width(n: int) -> float:
+    """Half the 95 % interval of a rate near one half, the widest case."""
+    return 1.96 * math.sqrt(0.25 / n) if n else 1.0
+
+
+def needed_for(half: float) -> int:
+    """Examples for an interval of ± `half` at most."""
+    return math.ceil(0.25 * (1.96 / half) ** 2)
+
+
+def hints(view: View) -> list[Hint]:
+    """What to do with this run, the most useful first."""
+    summary, found = view.summary, []
+    n = summary.attacked
+    if n and half_width(n) > 0.05:
+        found.append(
+            Hint(
+                "sample size",
+                f"{n:,} attacked examples leave about ±{100 * half_width(n):.0f} points; "
+                f"{needed_for(0.04):,} would leave ±4. The same command with a larger --limit goes on.",
+            )
+        )
+    if n and summary.writes:
+        found.append(
+            Hint(
+                "compare",
+                "Compare with another model in one page.",
+                "unfooled report runs/one runs/other --out both.html",
+            )
+        )
+    elif n and summary.success_rate.low > 0.2:
+        found.append(
+            Hint(
+                "harden",
+                "Harden the model and measure again, with a copy retuned the same way as the control.",
+                "unfooled harden --method fact --model MODEL --data TRAINING_DATA --out models/hardened",
+            )
+        )
+    if summary.counts["success"] and not view.measures:
+        found.append(
+            Hint(
+                "measure",
+                "Ask whether the found texts still read well; this page then draws how many of them count.",
+                f"unfooled measure {shlex.quote(str(view.path))} "
+                "--with similarity:use --with perplexity:trigram --with grammar",
+            )
+        )
+    if summary.similarity.n and summary.counts["success"]:
+        found.append(
+            Hint(
+                "similarity",
+                "Read the curve over similarity: a success that no reader accepts is no reason to worry.",
+            )
+        )
+    if n and summary.success_rate.high < 0.2:
+        found.append(
+            Hint("stronger", "Try a stronger attack before trusting this model.", "unfooled attacks")
+        )
+    if summary.errors:
+        words = "Mend what caused the errors, and repeat the command: finished examples are kept."
+        found.append(Hint("errors", words))
+    return found
+
+
+def charts(views: Sequence[View]) -> list[Chart]:
+    """Every picture that the runs have numbers for."""
+    attacked = [view for view in views if view.summary.attacked and not view.summary.writes]
+    found = [_over_share(attacked), _over_queries(attacked), _over_similarity(attacked)]
+    names = dict.fromkeys(name for view in attacked for name in view.measures)
+    found += [_over_measure(attacked, name) for name in names if not name.startswith("changed-pos")]
+    for view in views:
+        found += [_histogram(view, len(views)), _parts_of_speech(view, len(views))]
+        found += [] if view.summary.writes else _confusions(view, len(views))
+    return [chart for chart in found if chart is not None and chart.svg]
+
+
+def _over_share(views: Sequence[View]) -> Chart | None:
+    curves = [(view, accuracy_at_most(view.ledger, view.ledger.share, SHARES)) for view in views]
+    return _curve(
+        curves,
+        title="Accuracy against the share of words changed",
+        x_name="at most this share of the words changed",
+        form="{:.0%}",
+        caption="How much editing it takes: attacks that change a larger share are not counted.",
+    )
+
+
+def _over_queries(views: Sequence[View]) -> Chart | None:
+    limits = sorted({limit for view in views for limit in query_limits(view.ledger)})
+    curves = [(view, accuracy_at_most(view.ledger, view.ledger.queries, limits)) for view in views]
+    return _curve(
+        curves,
+        title="Accuracy against the query budget",
+        x_name="at most this many queries per example",
+        form="{:,.0f}",
+        log_x=True,
+        caption="How patient an attacker must be: attacks that needed more queries are not counted.",
+    )
+
+
+def _over_similarity(views: Sequence[View]) -> Chart | None:
+    measured = [view for view in views if np.isfinite(view.ledger.similarity[view.ledger.fallen]).any()]
+    curves = [(view, accuracy_at_least(view.ledger, view.ledger.similarity, FLOORS)) for view in measured]
+    return _curve(
+        curves,
+        title="Accuracy when only similar texts count",
+        x_name="similarity of the last edit, at least",
+        form="{:.2f}",
+        caption="How many successes stay close to the original, on the scale of the attack's own constraint; "
+        "texts whose similarity was not measured do not count.",
+    )
+
+
+def _over_measure(views: Sequence[View], name: str) -> Chart | None:
+    """Accuracy when only texts count that are good enough by something measured after the attack."""
+    measure, _ = parse_measure(name)
+    measured = [view for view in views if name in view.measures]
+    values = np.concatenate([view.measures[name][view.ledger.fallen] for view in measured])
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return None
+    high = measure.better == "high"
+    limits = sorted({round(float(value), 2) for value in np.quantile(values, np.linspace(0, 1, 11))})
+    count = accuracy_at_least if high else accuracy_at_most
+    curves = [(view, count(view.ledger, view.measures[name], limits)) for view in measured]
+    return _curve(
+        curves,
+        title=f"Accuracy when only good texts count: {name}",
+        x_name=f"{measure.title}, {'at least' if high else 'at most'}",
+        form="{:.2f}",
+        caption="How many successes a reader might accept, measured after the attack.",
+    )
+
+
+def _curve(
+    curves: Sequence[tuple[View, list[Point]]],
+    *,
+    title: str,
+    x_name: str,
+    form: str,
+    caption: str,
+    log_x: bool = False,
+) -> Chart | None:
+    if not any(points for _, points in curves):
+        return None
+    lines = [
+        Line(
+            view.name,
+            [point.at for point in points],
+            [point.accuracy.value for point in points],
+            [point.accuracy.low for point in points],
+            [point.accuracy.high for point in points],
+            view.number,
+        )
+        for view, points in curves
+    ]
+    numbers = tuple(
+        (
+            view.name,
+            form.format(point.at),
+            f"{point.accuracy.value:.1%}",
+            f"{point.accuracy.low:.1%} – {point.accuracy.high:.1%}",
+        )
+        for view, points in curves
+        for point in points
+    )
+    return Chart(
+        title=title,
+        svg=line_chart(lines, title=title, x_name=x_name, x_form=form, log_x=log_x),
+        caption=caption,
+        columns=("run", x_name, "accuracy", "95 % interval"),
+        lines=numbers,
+        legend=tuple((view.name, view.number) for view, _ in curves) if len(curves) > 1 else (),
+    )
+
+
+def _histogram(view: View, runs: int) -> Chart | None:
+    changed = view.ledger.changed[view.ledger.has("success")]
+    if not len(changed):
+        return None
+    most = int(changed.max())
+    # Long texts change many words: past twenty bars each one covers several counts.
+    step = math.ceil(most / 20)
+    starts = list(range(1, most + 1, step))
+    counts = [int(((changed >= start) & (changed < start + step)).sum()) for start in starts]
+    names = [str(start) if step == 1 else f"{start}–{start + step - 1}" for start in starts]
+    title = "Words changed per success" + (f": {view.name}" if runs > 1 else "")
+    return Chart(
+        title=title,
+        svg=bar_chart(names, counts, title=title, x_name="words changed"),
+        caption="How many words it takes.",
+        columns=("words changed", "successes"),
+        lines=tuple((name, f"{count:,}") for name, count in zip(names, counts, strict=True)),
+    )
+
+
+def _parts_of_speech(view: View, runs: int) -> Chart | None:
+    """Of the words that successes lost, where `unfooled measure --with changed-pos` counted them."""
+    counted = {
+        name.partition("/")[2]: int(np.nansum(column))
+        for name, column in view.measures.items()
+        if name.startswith("changed-pos:") and "/" in name
+    }
+    ranked = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+    if not ranked:
+        return None
+    names, counts = [name for name, _ in ranked], [count for _, count in ranked]
+    title = "Parts of speech of the changed words" + (f": {view.name}" if runs > 1 else "")
+    return Chart(
+        title=title,
+        svg=bar_chart(names, counts, title=title, x_name="part of speech"),
+        caption="Which kinds of words carry the decision.",
+        columns=("part of speech", "words changed"),
+        lines=tuple((name, f"{count:,}") for name, count in ranked),
+    )
+
+
+def _confusions(view: View, runs: int) -> list[Chart]:
+    found = []
+    for attacked, when in ((False, "before the attack"), (True, "under attack")):
+        table = confusion(view.ledger, len(view.labels), attacked=attacked)
+        title = f"Decisions {when}" + (f": {view.name}" if runs > 1 else "")
+        listed: list[list[int]] = table.tolist()
+        found.append(
+            Chart(
+                title=title,
+                svg=matrix(view.labels, listed, title=title),
+                caption="Rows are true classes; a stronger field is a larger share of its row.",
+                columns=("true class", *view.labels),
+                lines=tuple(
+                    (name, *(f"{count:,}" for count in row))
+                    for name, row in zip(view.labels, listed, strict=True)
+                ),
+            )
+        )
+    return found

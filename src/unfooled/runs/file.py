@@ -1,0 +1,386 @@
+"""The run file: one SQLite file that holds a run's header, its results and its counters.
+
+Written while the run goes on, in small commits, so that a crash, a kill or a full disk loses at most the last
+half second. Opening it again with the same identity continues the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from unfooled.core.result import Outcome, Result
+from unfooled.errors import RunFileError
+from unfooled.runs.identity import differences
+from unfooled.runs.lock import Lock
+from unfooled.runs.rows import COLUMNS, dump, to_result, to_row
+
+SCHEMA_VERSION = 2
+FILE = "run.sqlite"
+_COMMIT_RESULTS = 200
+_COMMIT_SECONDS = 0.5
+_PAGE = 500
+
+_SCHEMA = """
+CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE results (
+    key INTEGER PRIMARY KEY, outcome TEXT NOT NULL, label INTEGER NOT NULL, fields TEXT NOT NULL,
+    field INTEGER NOT NULL, perturbed TEXT NOT NULL, probs TEXT NOT NULL, perturbed_probs TEXT NOT NULL,
+    edits TEXT NOT NULL, words INTEGER NOT NULL, queries INTEGER NOT NULL, asked INTEGER NOT NULL,
+    similarity REAL, note TEXT NOT NULL, facts TEXT NOT NULL DEFAULT '{}'
+);
+CREATE TABLE counters (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+_INSERT = f"INSERT OR REPLACE INTO results ({COLUMNS}) VALUES ({', '.join('?' * 15)})"
+
+
+class RunFile:
+    """Open with `RunFile.open` to write or continue, with `RunFile.read` to look."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock: Lock | None) -> None:
+        self.path = path
+        self._db = connection
+        self._lock = lock
+        self._waiting: list[tuple[Any, ...]] = []
+        self._committed_at = time.monotonic()
+        self._closed = False
+
+    # -- opening -----------------------------------------------------------------------------------
+
+    @classmethod
+    def open(cls, path: str | Path, header: Mapping[str, Any], *, restart: bool = False) -> RunFile:
+        """Start a run in the folder `path`, or continue the one that is there.
+
+        `header["identity"]` must equal that of the run to continue; the rest of the header is kept from the
+        first time, and `header["environment"]` of every continuation joins the list `resumes`. `restart`
+        throws an old run away.
+        """
+        file = _file(path)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunFileError(
+                f"{file.parent}: cannot be created ({error.strerror})", "choose another --out"
+            ) from error
+        lock = Lock.take(file)
+        try:
+            if restart:
+                for name in (file, Path(f"{file}-wal"), Path(f"{file}-shm"), Path(f"{file}-journal")):
+                    name.unlink(missing_ok=True)
+            with _explained(file, reading=False):
+                connection = sqlite3.connect(file, isolation_level=None, timeout=5.0)
+            run = cls(file, connection, lock)
+            try:
+                with run._explained():
+                    run._prepare(json.loads(json.dumps(dict(header))))
+            except BaseException:
+                connection.close()
+                raise
+        except BaseException:
+            lock.release()
+            raise
+        return run
+
+    @classmethod
+    def read(cls, path: str | Path) -> RunFile:
+        """Look at a run, also while another process writes it. Nothing can be changed."""
+        file = _file(path)
+        if not file.is_file():
+            raise RunFileError(f"{file}: there is no run", "give the --out folder of a run")
+        uri = file.resolve().as_uri() + "?mode=ro"
+        if not os.access(file.parent, os.W_OK) and not Path(f"{file}-wal").exists():
+            uri += "&immutable=1"  # a finished run in a folder that allows no side files
+        with _explained(file, reading=True):
+            connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=5.0)
+        run = cls(file, connection, None)
+        try:
+            with run._explained():
+                run._check_version()
+        except BaseException:
+            connection.close()
+            raise
+        return run
+
+    def _prepare(self, header: dict[str, Any]) -> None:
+        (mode,) = self._db.execute("PRAGMA journal_mode=WAL").fetchone()
+        # Without a write-ahead log only full synchronisation keeps the file whole after a power cut.
+        self._db.execute(f"PRAGMA synchronous={'NORMAL' if mode == 'wal' else 'FULL'}")
+        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables:
+            self._check_version()
+            self._continue(header)
+            return
+        entries = {**header, "schema_version": SCHEMA_VERSION, "resumes": []}
+        with self._transaction():
+            for statement in _SCHEMA.split(";"):
+                self._db.execute(statement)
+            self._db.executemany(
+                "INSERT INTO header VALUES (?, ?)", [(key, dump(value)) for key, value in entries.items()]
+            )
+
+    def _check_version(self) -> None:
+        reading = self._lock is None
+        try:
+            row = self._db.execute("SELECT value FROM header WHERE key = 'schema_version'").fetchone()
+        except sqlite3.OperationalError as error:
+            if "no such table" not in str(error):
+                raise
+            row = None
+        if row is None:
+            remedy = "give the --out folder of a run" if reading else "choose another --out"
+            raise RunFileError(f"{self.path}: this is not a run file", remedy)
+        version = json.loads(row[0])
+        if version > SCHEMA_VERSION:
+            raise RunFileError(
+                f"{self.path}: written by a newer version (format {version}, known up to {SCHEMA_VERSION})",
+                "upgrade with pip install -U unfooled" + ("" if reading else ", or choose another --out"),
+            )
+        if version < SCHEMA_VERSION:
+            raise RunFileError(
+                f"{self.path}: written by an older version (format {version}, needed {SCHEMA_VERSION})",
+                "attack again with --restart",
+            )
+
+    def _continue(self, header: dict[str, Any]) -> None:
+        old = self.header
+        changed = differences(old.get("identity"), header.get("identity"))
+        if changed:
+            raise RunFileError(
+                f"{self.path}: holds a run with other settings\n    " + "\n    ".join(changed),
+                "write to another --out, or throw the old run away with --restart",
+            )
+        resumes = [*old.get("resumes", []), header.get("environment")]
+        with self._transaction():
+            self._db.execute("INSERT OR REPLACE INTO header VALUES ('resumes', ?)", (dump(resumes),))
+
+    # -- writing -----------------------------------------------------------------------------------
+
+    def add(self, result: Result) -> None:
+        """Keep a result; the same key again replaces. On disk after 200 of them or half a second."""
+        self._waiting.append(to_row(result))
+        if len(self._waiting) >= _COMMIT_RESULTS or time.monotonic() - self._committed_at >= _COMMIT_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Put everything that waits on disk. After an error it still waits, so flushing can be repeated."""
+        if self._waiting:
+            with self._explained(), self._transaction():
+                self._db.executemany(_INSERT, self._waiting)
+            self._waiting.clear()
+        self._committed_at = time.monotonic()
+
+    def set_counters(self, counters: Mapping[str, Any]) -> None:
+        """Replace the counters of the given names."""
+        rows = [(name, dump(value)) for name, value in counters.items()]
+        with self._explained(), self._transaction():
+            self._db.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?)", rows)
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        try:
+            if self._lock is not None:
+                self.flush()
+        finally:
+            self._closed = True
+            if self._lock is not None:
+                # A finished run is one plain file that can be copied and read anywhere.
+                with contextlib.suppress(sqlite3.Error):
+                    self._db.execute("PRAGMA busy_timeout=0")
+                    self._db.execute("PRAGMA journal_mode=DELETE")
+            self._db.close()
+            if self._lock is not None:
+                self._lock.release()
+
+    def __enter__(self) -> RunFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        except RunFileError:
+            # The same full disk need not be reported twice.
+            if not isinstance(error, RunFileError):
+                raise
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    @property
+    def header(self) -> dict[str, Any]:
+        with self._explained():
+            return {
+                key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM header")
+            }
+
+    def missing(self) -> int:
+        """Examples that the last command wanted and that are not here: it was stopped, or is at work."""
+        header = self.header
+        last = [header.get("environment"), *header.get("resumes", ())][-1] or {}
+        return max(0, (last.get("asked") or 0) - sum(self.count().values()))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The victim's labels, from the entry `labels` of the header or of its identity."""
+        header = self.header
+        found = header.get("labels") or (header.get("identity") or {}).get("labels") or ()
+        return tuple(str(label) for label in found)
+
+    @property
+    def writes(self) -> bool:
+        """Whether the victim writes text: then its identity has an empty list of labels."""
+        return bool((self.header.get("identity") or {}).get("labels") == [])
+
+    def counters(self) -> dict[str, Any]:
+        with self._explained():
+            rows = self._db.execute("SELECT name, value FROM counters ORDER BY name")
+            return {name: json.loads(value) for name, value in rows}
+
+    def measures(self) -> list[str]:
+        """Names of what was measured after the attack (see `measures.py`)."""
+        with self._explained():
+            if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'measures'").fetchone():
+                return []
+            return [name for (name,) in self._db.execute("SELECT DISTINCT name FROM measures ORDER BY name")]
+
+    def measured(self, name: str) -> dict[int, float]:
+        """Value by key; empty where this was not measured."""
+        if name not in self.measures():
+            return {}
+        with self._explained():
+            return dict(
+                self._db.execute("SELECT key, value FROM measures WHERE name = ?", (name,)).fetchall()
+            )
+
+    def finished(self, low: int, high: int) -> set[int]:
+        """Keys from `low` to `high`, both included, that need not run again; an error may run again."""
+        self.flush()
+        with self._explained():
+            rows = self._db.execute(
+                "SELECT key FROM results WHERE key BETWEEN ? AND ? AND outcome <> 'error'", (low, high)
+            )
+            return {key for (key,) in rows}
+
+    def count_finished(self, low: int, high: int) -> int:
+        """How many of the keys from `low` to `high`, both included, need not run again."""
+        self.flush()
+        with self._explained():
+            (number,) = self._db.execute(
+                "SELECT count(*) FROM results WHERE key BETWEEN ? AND ? AND outcome <> 'error'", (low, high)
+            ).fetchone()
+        return int(number)
+
+    def count(self) -> dict[Outcome, int]:
+        """How many results of each outcome; an outcome that did not occur is left out."""
+        self.flush()
+        with self._explained():
+            rows = self._db.execute("SELECT outcome, count(*) FROM results GROUP BY outcome ORDER BY outcome")
+            return dict(rows.fetchall())
+
+    def results(self, *, outcome: Outcome | None = None, keys: range | None = None) -> Iterator[Result]:
+        """In the order of their keys, a page at a time; the run may be written meanwhile.
+
+        `keys` restricts to those from its start up to, not including, its stop.
+        """
+        self.flush()
+        for row in self._rows(outcome, keys):
+            with self._explained():
+                result = to_result(row)
+            yield result
+
+    def content_digest(self) -> str:
+        """Equal for equal identities and results, however often the run was interrupted."""
+        self.flush()
+        digest = hashlib.sha256(dump(self.header.get("identity"), sort=True).encode())
+        for row in self._rows(None):
+            digest.update(dump(row).encode())
+            digest.update(b"\n")
+        return digest.hexdigest()
+
+    def _rows(self, outcome: Outcome | None, keys: range | None = None) -> Iterator[tuple[Any, ...]]:
+        low, high = (-(2**63), 2**63 - 1) if keys is None else (keys.start, keys.stop - 1)
+        condition, given = ("AND outcome = ?", (outcome,)) if outcome else ("", ())
+        query = f"SELECT {COLUMNS} FROM results WHERE key BETWEEN ? AND ? {condition}"
+        query += f" ORDER BY key LIMIT {_PAGE}"
+        while True:
+            with self._explained():
+                page = self._db.execute(query, (low, high, *given)).fetchall()
+            yield from page
+            if len(page) < _PAGE:
+                return
+            low = page[-1][0] + 1
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        if self._lock is None:
+            raise RunFileError(f"{self.path}: was opened for reading only")
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise
+
+    def _explained(self) -> contextlib.AbstractContextManager[None]:
+        return _explained(self.path, reading=self._lock is None, safe=self._safe)
+
+    def _safe(self) -> int:
+        """Results that are on disk for certain."""
+        try:
+            (number,) = self._db.execute("SELECT count(*) FROM results").fetchone()
+        except sqlite3.Error:
+            return 0
+        return int(number)
+
+
+@contextlib.contextmanager
+def _explained(path: Path, *, reading: bool, safe: Callable[[], int] | None = None) -> Iterator[None]:
+    """Turn what SQLite says into what the user can do about it."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise  # a closed file or a wrong thread is a bug of ours
+    except json.JSONDecodeError as error:
+        raise _damaged(path, error, reading) from error
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", "")
+        if name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR"):
+            kept = f"; everything up to the last commit is safe: {safe()} results" if safe else ""
+            what = "the disk is full" if name == "SQLITE_FULL" else f"the disk is full or failing ({error})"
+            raise RunFileError(
+                f"{path}: {what}{'' if reading else kept}", "free some space and repeat the command"
+            ) from error
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            other = "" if reading else ", or choose another --out"
+            raise RunFileError(f"{path}: another process holds it", f"wait for it to end{other}") from error
+        # Without a name it was Python that could not decode a text.
+        lost = not name or str(error).startswith("no such ")
+        if lost or name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+            raise _damaged(path, error, reading) from error
+        raise RunFileError(f"{path}: {error}", "check that the folder can be read and written") from error
+
+
+def _damaged(path: Path, error: Exception, reading: bool) -> RunFileError:
+    if reading:
+        remedy = "the file is damaged; attack again with --restart"
+    else:
+        remedy = "choose another --out, or throw the file away with --restart"
+    return RunFileError(f"{path}: this is not a run file, or a damaged one ({error})", remedy)
+
+
+def _file(path: str | Path) -> Path:
+    path = Path(path).expanduser()
+    return path if path.suffix == ".sqlite" else path / FILE

@@ -1,0 +1,108 @@
+"""What an attack wants of a victim that writes text. See `core/writing.py`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unfooled.core.program import Program, ask
+from unfooled.core.writing import WritingAttempt, Written
+from unfooled.text import WORD
+from unfooled.translation.bleu import sentence_score
+
+
+def words_of(text: str) -> Counter[str]:
+    """The words of a text, whatever their casing, and how often each occurs."""
+    return Counter(word.casefold() for word in WORD.findall(text))
+
+
+@dataclass(frozen=True)
+class Keyword:
+    """A word that shall appear in the output; the score is its best log-probability over the places there.
+
+    Where none is given, each example draws one from the training's target words of the ranks `first` to
+    `last` by frequency (counted from 0): the first few dozens are words without content. An example whose
+    output has the keyword before the attack is passed over; a drawn keyword is never one of these.
+    """
+
+    keyword: str = ""
+    first: int = 50
+    last: int = 250
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.first < self.last:
+            raise ValueError("first is at least 0 and below last")
+        if self.keyword and not WORD.fullmatch(self.keyword):
+            raise ValueError("keyword is one word")
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        return () if self.keyword else (f"target-words:{self.first}-{self.last}",)
+
+    def take_aim(self, a: WritingAttempt) -> Program[str]:
+        there = words_of(a.before)
+        if self.keyword:
+            a.keyword = self.keyword
+            return f"the output has {self.keyword!r} already" if self.keyword.casefold() in there else ""
+        (words,) = yield from ask(self.asks[0], ["words"])
+        left = [word for word in words if word.casefold() not in there]
+        if not left:
+            return "the output has every word that could be drawn"
+        a.keyword = left[int(a.rng.integers(len(left)))]
+        return ""
+
+    def judge(self, answers: Sequence[Written], a: WritingAttempt) -> tuple[list[float], list[bool]]:
+        wanted = a.keyword.casefold()
+        return [one.nearness for one in answers], [wanted in words_of(one.output) for one in answers]
+
+
+@dataclass(frozen=True)
+class NonOverlapping:
+    """No word of the output before is in the output after, or at most the share `kept` of them."""
+
+    kept: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.kept < 1:
+            raise ValueError("kept is a share from 0 to below 1")
+
+    def take_aim(self, a: WritingAttempt) -> Program[str]:
+        return "" if words_of(a.before) else "the output has no words before the attack"
+        yield  # no question is needed, but a program is a generator
+
+    def judge(self, answers: Sequence[Written], a: WritingAttempt) -> tuple[list[float], list[bool]]:
+        before = words_of(a.before)
+        total = max(1, before.total())
+        shares = [(words_of(one.output) & before).total() / total for one in answers]
+        return [round(1.0 - share, 6) for share in shares], [share <= self.kept for share in shares]
+
+
+@dataclass(frozen=True)
+class BleuDrop:
+    """The sentence's BLEU falls by more than the share `least` of what it was.
+
+    It is measured against the reference; against the output before the attack where there is none. A sentence
+    without any BLEU to lose is passed over: it is broken already, and no sign of robustness. With `least` 0
+    every sentence is attacked, because the scores of the whole corpus are what is compared then.
+    """
+
+    least: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.least < 1:
+            raise ValueError("least is a share from 0 to below 1")
+
+    def take_aim(self, a: WritingAttempt) -> Program[str]:
+        lost = self.least > 0 and self._score(a.before, a) == 0
+        return "the output has a BLEU of 0 before the attack" if lost else ""
+        yield  # no question is needed, but a program is a generator
+
+    def judge(self, answers: Sequence[Written], a: WritingAttempt) -> tuple[list[float], list[bool]]:
+        before = self._score(a.before, a)
+        drops = [round(before - self._score(one.output, a), 6) for one in answers]
+        return drops, [drop > self.least * before and drop > 0 for drop in drops]
+
+    @staticmethod
+    def _score(output: str, a: WritingAttempt) -> float:
+        return round(sentence_score(output, a.reference or a.before), 6)

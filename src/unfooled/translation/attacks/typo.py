@@ -1,0 +1,148 @@
+"""Typos: one word of each sentence is misspelt, and the translation suffers.
+
+Hsieh, Cheng, Juan, Wei, Hsu, Hsieh: *On the Robustness of Self-Attentive Models*, ACL 2019, section 6, after
+Belinkov, Bisk: *Synthetic and Natural Noise Both Break Neural Machine Translation*, ICLR 2018.
+
+    1. Choose a word: at random, or the one whose deletion hurts the translation most.
+    2. Its typos come from a list of natural ones, or are made: two neighbouring letters swapped, or a letter
+       replaced by one beside it on the keyboard.
+    3. Put one of them in its place, drawn at random, or each in turn and keep the worst for the victim.
+    4. Whatever becomes of the translation, that is the attacked sentence; BLEU and chrF over all sentences
+       are compared before and after.
+    5. The outcome of one sentence is a success if its BLEU against the reference falls.
+
+Versions
+    @paper      a random word, a random typo.
+    @important  the most important word, the worst of all its typos.
+
+Settings: `--candidates table:FILE` takes typos from a list, one word and its typos per line (the lists of
+Belinkov and Bisk are such files); `--candidates typos` is the default. `search.letters` leaves shorter words
+alone. `goal.least` is the share of its BLEU that a sentence must lose.
+
+Differences from the paper
+    - Where no word of a sentence is in the list, the made typos are used instead; its note says so. The paper
+      does not say what it does then.
+    - Words of one or two letters are left alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from unfooled.attacks.parts.candidates import Candidates
+from unfooled.attacks.parts.importance import Deletion, Importance, RandomOrder
+from unfooled.core.attempt import Attempt, Scored
+from unfooled.core.program import Program
+from unfooled.core.recipe import Recipe
+from unfooled.text import Text
+from unfooled.translation.attacks.output_goals import BleuDrop
+
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+
+
+def _neighbours() -> dict[str, str]:
+    """Letters beside each other on a QWERTY keyboard, whose rows are shifted by half a key."""
+    place = {letter: (row, column) for row, keys in enumerate(_ROWS) for column, letter in enumerate(keys)}
+    found = {}
+    for letter, (row, column) in place.items():
+        near = {(row, column - 1), (row, column + 1), (row - 1, column), (row - 1, column + 1)}
+        near |= {(row + 1, column - 1), (row + 1, column)}
+        found[letter] = "".join(sorted(other for other, spot in place.items() if spot in near))
+    return found
+
+
+KEYS = _neighbours()
+
+
+@dataclass(frozen=True)
+class KeyboardTypos:
+    """All typos of the given kinds: `transposition` of two letters, a `keyboard` neighbour for a letter."""
+
+    kinds: tuple[Literal["transposition", "keyboard"], ...] = ("transposition", "keyboard")
+
+    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
+        return typos_of(text.words[index], self.kinds)
+        yield  # no question is needed, but a program is a generator
+
+
+def typos_of(word: str, kinds: tuple[str, ...] = ("transposition", "keyboard")) -> list[str]:
+    """Every such typo of a word, never the word itself; casing stays in its place."""
+    made: list[str] = []
+    if "transposition" in kinds:
+        pairs = [(at, word[at], word[at + 1]) for at in range(len(word) - 1)]
+        made += [
+            word[:at] + _cased(right, left) + _cased(left, right) + word[at + 2 :]
+            for at, left, right in pairs
+            if left.isalpha() and right.isalpha()
+        ]
+    if "keyboard" in kinds:
+        made += [
+            word[:at] + _cased(key, letter) + word[at + 1 :]
+            for at, letter in enumerate(word)
+            for key in KEYS.get(letter.lower(), "")
+        ]
+    return [one for one in dict.fromkeys(made) if one != word]
+
+
+def _cased(letter: str, like: str) -> str:
+    return letter.upper() if like.isupper() else letter.lower()
+
+
+_ANY_WORD, _MADE = RandomOrder(), KeyboardTypos()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneTypo:
+    """The first word in the order of `importance` that has a typo gets one: any, or the worst of all."""
+
+    importance: Importance = _ANY_WORD
+    candidates: Candidates = _MADE
+    fallback: Candidates | None = _MADE
+    pick: Literal["random", "worst"] = "random"
+    letters: int = 3
+
+    def __post_init__(self) -> None:
+        if self.pick not in ("random", "worst"):
+            raise ValueError("pick is random or worst")
+        if self.letters < 1:
+            raise ValueError("letters is at least 1")
+
+    def run(self, a: Attempt, start: Scored) -> Program[Scored]:
+        text = start.text
+        places = [i for i, word in enumerate(text.words) if len(word) >= self.letters]
+        order = yield from self.importance.rank(a, start, places)
+        for source in (self.candidates, self.fallback):
+            for index in order if source is not None else ():
+                typos = yield from source.propose(a, text, index)  # type: ignore[union-attr]
+                if not typos:
+                    continue
+                if source is self.fallback and self.candidates != self.fallback:
+                    a.note = "no word is in the list of typos: one was made"
+                if self.pick == "random":
+                    typos = [typos[int(a.rng.integers(len(typos)))]]
+                scored = yield from a.score([text.replace(index, typo) for typo in typos])
+                return max(scored, key=lambda one: one.score)
+        a.note = "no word is long enough for a typo"
+        return start
+
+
+_PAPER = Recipe(
+    name="typo",
+    version="paper",
+    summary="misspells one random word of each sentence",
+    paper="Hsieh et al. 2019, ACL 2019",
+    goal=BleuDrop(least=0.0),
+    search=OneTypo(),
+    needs=("translations",),
+)
+
+RECIPES: dict[str, Recipe] = {
+    "paper": _PAPER,
+    "important": replace(
+        _PAPER,
+        version="important",
+        summary="misspells the most important word of each sentence in the worst way",
+        search=OneTypo(importance=Deletion(), pick="worst"),
+    ),
+}

@@ -1,0 +1,323 @@
+"""A classifier behind an HTTP endpoint that speaks JSON.
+
+A request carries a list of texts at `input_field`; the answer holds one entry per text at `output_field`,
+in any of the forms of `unfooled.victims.answers`. Both are dotted paths (`data.texts`, `result.0.scores`);
+an empty one means the whole document. A pair of texts travels as a list `[premise, hypothesis]`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import numpy as np
+
+from unfooled.core.victim import SPECIMEN, Probabilities, Reloadable, TextValue, digest
+from unfooled.errors import VictimError
+from unfooled.retrying import retry_after
+from unfooled.victims.answers import Answers, find_labels, interpret
+from unfooled.victims.http.connection import Line, Silence, UnreachableError
+from unfooled.victims.http.json_fields import as_object, dig, put
+from unfooled.victims.options import option, require_not_negative, require_positive
+
+RETRIED = frozenset({429, 500, 502, 503, 504})
+_OPENING = threading.Lock()  # callers in several threads must share one line
+CONNECTIONS = 3  # tries after which a refused connection is believed
+FIRST_WORDS = 1  # tries after which an endpoint that took every call but never answered is given up
+LONGEST_WAIT = 120.0  # seconds, whatever Retry-After asks for
+
+_TOKEN = f"give a valid token: {option('headers', {'authorization': 'env:NAME'})}"
+_SILENT = f"is the server running? if it is only slow: {option('timeout', 60)}"
+_REMEDIES = {
+    401: _TOKEN,
+    403: _TOKEN,
+    404: "check the address",
+    422: f"check the fields, such as {option('input_field', 'texts')}, and body=",
+    429: f"ask more slowly: {option('concurrency', 1)}, or {option('rate_limit', 2)}",
+}
+
+
+class RefusedError(VictimError):
+    """The endpoint is there, but does not like what it was sent."""
+
+
+class HttpVictim(Reloadable):
+    """Asks an endpoint, several requests at once, patiently.
+
+    A header value `env:NAME` is read from the environment when a request is made, so a token stands neither
+    on the command line nor in a run file. Busy answers (429, 500, 502, 503, 504) and broken connections are
+    tried again after `backoff` seconds, then twice that, and so on, or when the server says so; a connection
+    that nobody takes is tried four times at most, one that is taken but never answered twice. What does not
+    depend on the text (nobody there, a wrong address or token, no answer to a short text either) raises
+    `UnreachableError`, which ends a run.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        labels: Sequence[str] | None = None,
+        name: str = "",
+        input_field: str = "texts",
+        output_field: str = "probabilities",
+        single: bool = False,
+        body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        logits: bool = False,
+        batch_size: int = 32,
+        concurrency: int = 4,
+        timeout: float = 30.0,
+        retries: int = 5,
+        backoff: float = 0.5,
+        rate_limit: float = 0.0,
+    ) -> None:
+        self.url = url
+        self.name = name or urlsplit(url).hostname or url
+        self.input_field = input_field
+        self.output_field = output_field
+        self.single = single
+        self.body = dict(body or {})
+        self.headers = dict(headers or {})
+        self.logits = logits
+        self.batch_size = batch_size
+        self.concurrency = concurrency
+        self.timeout = timeout
+        self.retries = retries
+        self.backoff = backoff
+        self.rate_limit = rate_limit  # requests per second; 0 means as many as they come
+        self._labels = None if labels is None else tuple(labels)
+        self._hard: bool | None = None
+        self._line: Line | None = None
+        self._heard = False  # whether it ever answered
+
+    # -- what a victim is ----------------------------------------------------------------------------
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        if self._labels is None:
+            self._labels = find_labels(self._look())
+        return self._labels
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        if self._hard is None:
+            self._hard = self._interpret(self._look(), 1).hard
+        return frozenset() if self._hard else frozenset({"probabilities"})
+
+    def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
+        labels = self.labels  # may ask the endpoint, so before the loop is busy
+        if not texts:
+            return np.zeros((0, len(labels)))
+        return self._on_line().wait(self._predict(texts))
+
+    async def answer(self, items: Sequence[Any], /) -> Probabilities:
+        """The same for a caller that has an event loop; calls may overlap."""
+        if self._labels is None:
+            await asyncio.to_thread(lambda: self.labels)
+        if not items:
+            return np.zeros((0, len(self.labels)))
+        return await self._on_line().join(self._predict(items))
+
+    def fingerprint(self) -> str:
+        """Follows the address and the fields. A model that changes behind them cannot be seen."""
+        parts = urlsplit(self.url)
+        place = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+        body = json.dumps(self.body, sort_keys=True)
+        fields = (self.input_field, self.output_field, self.single, body, self.logits)
+        return digest("http", place, *fields, self.labels)
+
+    def close(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_line": None}
+
+    # -- requests ------------------------------------------------------------------------------------
+
+    def _on_line(self) -> Line:
+        with _OPENING:
+            if self._line is None:
+                self._line = Line(
+                    concurrency=self.concurrency, timeout=self.timeout, rate_limit=self.rate_limit
+                )
+                weakref.finalize(self, self._line.close)
+            return self._line
+
+    def _interpret(self, raw: Any, count: int) -> Answers:
+        return interpret(raw, count, self.labels, logits=self.logits)
+
+    def _look(self) -> Any:
+        """The answer to one text, or to one pair where the endpoint refuses a plain text."""
+        line = self._on_line()
+        try:
+            return line.wait(self._entries([SPECIMEN]))
+        except RefusedError as error:
+            try:
+                return line.wait(self._entries([(SPECIMEN, SPECIMEN)]))
+            except VictimError:
+                raise error from None
+
+    async def _predict(self, texts: Sequence[TextValue]) -> Probabilities:
+        size = 1 if self.single else self.batch_size
+        batches = [texts[start : start + size] for start in range(0, len(texts), size)]
+        tasks = [asyncio.ensure_future(self._entries(batch)) for batch in batches]
+        try:
+            rows = await asyncio.gather(*tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+        answers = [self._interpret(row, len(batch)) for row, batch in zip(rows, batches, strict=True)]
+        # Scores once, scores for ever: a batch of ones and zeros says nothing against it.
+        self._hard = all(one.hard for one in answers) and self._hard is not False
+        return np.concatenate([one.scores for one in answers])
+
+    async def _entries(self, batch: Sequence[TextValue]) -> list[Any]:
+        """What the endpoint says to one request: one entry per text."""
+        content = await self._post(batch)
+        try:
+            reply = json.loads(content)
+        except ValueError:
+            raise VictimError(
+                f"{self._place} answered no JSON, but {_start(content)!r}",
+                "check the address: it may be a page rather than an endpoint",
+            ) from None
+        found = dig(reply, self.output_field, self._place)
+        if self.single:
+            # Some servers wrap the one answer in a list of one.
+            wrapped = isinstance(found, list) and len(found) == 1 and isinstance(found[0], (list, str))
+            return found if wrapped else [found]
+        if not isinstance(found, list):
+            raise VictimError(
+                f"{self._place} has a {type(found).__name__} at {self.output_field or '(root)'!r}, no list",
+                f"name the list with one entry per text, such as {option('output_field', 'result.scores')}",
+            )
+        if len(found) != len(batch):
+            raise VictimError(
+                f"{self._place} answered {len(found)} entries to {len(batch)} texts",
+                f"name the list with one entry per text, such as {option('output_field', 'result.scores')}; "
+                f"for one text per request: {option('single', True)}",
+            )
+        return found
+
+    def _content(self, batch: Sequence[TextValue]) -> bytes:
+        sent = [text if isinstance(text, str) else list(text) for text in batch]
+        document = put(self.body, self.input_field, sent[0] if self.single else sent)
+        return json.dumps(document, ensure_ascii=False).encode()
+
+    async def _post(self, batch: Sequence[TextValue]) -> bytes:
+        """The body of a good answer, after as many tries as are allowed."""
+        line, content, headers = self._on_line(), self._content(batch), self._all_headers()
+        wait = 0.0
+        for attempt in range(self.retries + 1):
+            if attempt:
+                await asyncio.sleep(wait)
+            wait = min(LONGEST_WAIT, self.backoff * 2**attempt)
+            response = await line.post(self.url, content, headers)
+            if isinstance(response, Silence):
+                status, problem, remedy = 0, response.reason, _SILENT
+                if not response.connected and attempt >= CONNECTIONS:
+                    break  # nobody listens there; a restart takes less than these tries
+                if response.slow and attempt >= FIRST_WORDS and not self._heard:
+                    break
+                continue
+            self._heard = True
+            status, body = response.status_code, response.content
+            if status == 200:
+                return bytes(body)
+            problem = f"status {status}: {_start(body)!r}"
+            fallback = "see the server's log" if status >= 500 else "check the address and the fields"
+            remedy = _REMEDIES.get(status, fallback)
+            if status not in RETRIED:
+                refusal = UnreachableError if status in (401, 403, 404) else RefusedError
+                raise refusal(f"{self._place} answered {problem}", remedy)
+            wait = max(wait, min(LONGEST_WAIT, retry_after(response.headers.get("retry-after", ""))))
+        # A server that breaks on one text still answers another; only one that does not is gone.
+        lost = status != 500 and not await self._is_alive(batch)
+        kind = UnreachableError if lost else RefusedError
+        raise kind(f"{self._place} failed {attempt + 1} times, last with {problem}", remedy)
+
+    async def _is_alive(self, batch: Sequence[TextValue]) -> bool:
+        """Whether a short text of the same shape gets any answer but "not now"."""
+        first = batch[0]
+        specimen = SPECIMEN if isinstance(first, str) else (SPECIMEN,) * len(first)
+        response = await self._on_line().post(self.url, self._content([specimen]), self._all_headers())
+        return not isinstance(response, Silence) and response.status_code not in RETRIED
+
+    def _all_headers(self) -> dict[str, str]:
+        return {"content-type": "application/json", **self._resolved_headers()}
+
+    def _resolved_headers(self) -> dict[str, str]:
+        resolved = {}
+        for key, value in self.headers.items():
+            if value.startswith("env:"):
+                variable = value.removeprefix("env:")
+                if variable not in os.environ:
+                    raise UnreachableError(
+                        f"the header {key} wants the environment variable {variable}", f"export {variable}=…"
+                    )
+                value = os.environ[variable]
+            resolved[key] = value
+        return resolved
+
+    @property
+    def _place(self) -> str:
+        """The address without what may be secret."""
+        parts = urlsplit(self.url)
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def load(
+    rest: str,
+    *,
+    labels: Sequence[str] | None = None,
+    trust_pickle: bool = False,
+    name: str = "",
+    input_field: str = "texts",
+    output_field: str = "probabilities",
+    single: bool = False,
+    body: Mapping[str, Any] | str | None = None,
+    headers: Mapping[str, str] | str | None = None,
+    logits: bool = False,
+    batch_size: int = 32,
+    concurrency: int = 4,
+    timeout: float = 30.0,
+    retries: int = 5,
+    backoff: float = 0.5,
+    rate_limit: float = 0.0,
+) -> HttpVictim:
+    """`http://HOST/PATH` or `https://HOST/PATH`; `body` and `headers` may be JSON text"""
+    if not urlsplit(rest).netloc:
+        raise VictimError(f"{rest!r} names no host", "write http://HOST/PATH")
+    require_positive(batch_size=batch_size, concurrency=concurrency, timeout=timeout)
+    require_not_negative(retries=retries, backoff=backoff, rate_limit=rate_limit)
+    return HttpVictim(
+        rest,
+        labels=labels,
+        name=name,
+        input_field=input_field,
+        output_field=output_field,
+        single=single,
+        body=as_object("body", body),
+        headers={key: str(value) for key, value in as_object("headers", headers).items()},
+        logits=logits,
+        batch_size=batch_size,
+        concurrency=concurrency,
+        timeout=timeout,
+        retries=retries,
+        backoff=backoff,
+        rate_limit=rate_limit,
+    )
+
+
+def _start(content: bytes) -> str:
+    return content[:800].decode(errors="replace")[:200]

@@ -1,0 +1,268 @@
+"""Any Hugging Face sequence classifier as a victim, from a folder or by its name on the hub."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unfooled.batching import UNPADDED, Meter, like_length
+from unfooled.core.victim import (
+    SPECIMEN,
+    Probabilities,
+    Reloadable,
+    TextValue,
+    digest,
+    digest_files,
+    softmax,
+)
+from unfooled.errors import MissingExtraError, VictimError
+from unfooled.victims.labels import settle_labels
+from unfooled.victims.options import require_not_negative
+from unfooled.victims.torch import word_models as models
+from unfooled.victims.torch.hooks import make_steady
+from unfooled.victims.torch.load_errors import explained, require_vocabulary
+from unfooled.victims.torch.noise import TorchNoise
+from unfooled.victims.torch.quiet import quiet
+from unfooled.victims.torch.tokens import Tokens, tensors, tokenise
+from unfooled.victims.torch.words import TorchWords
+
+# Tokens per forward pass: the fastest on one core, by a little. A recurrent network goes word by word, so it
+# pays to take more texts along.
+MAX_TOKENS = 2048
+MAX_TOKENS_RECURRENT = 8192
+
+HASHED = ("*.safetensors", "*.bin", "config.json", "tokenizer.json", "tokenizer_config.json",
+           "vocab.txt", "vocab.json", "merges.txt", "*.model")  # fmt: skip
+
+
+class HuggingFaceVictim(TorchWords, TorchNoise, Reloadable):
+    """A model and its tokenizer, run with next to no padding: texts of like length share a forward pass.
+
+    The scores of a text do not depend on the texts beside it: how far it is padded, if at all, follows from
+    its own length (see `batching`). `max_tokens` bounds a pass; 0 means what suits the model. `meter` counts
+    what was computed and `truncated` the texts that were longer than the model can read. Gradients, attention
+    and embeddings per word come from `TorchWhiteBox`, its own words from `TorchWords`; `capabilities` names
+    what it gives. One thread at a time.
+    """
+
+    batch_size = 2048
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        labels: Sequence[str] | None = None,
+        name: str = "",
+        folder: Path | None = None,
+        max_length: int = 0,
+        max_tokens: int = 0,
+    ) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.name = name or type(model).__name__
+        self.folder = folder
+        self.max_length = max_length or longest_input(model.config, tokenizer)
+        self.max_tokens = max_tokens or tokens_per_pass(model)
+        self.labels, self._order = settle_labels(own_labels(model.config), labels)
+        self.meter = Meter()
+        self.truncated = 0
+        self._fingerprint = ""
+        self._capabilities: frozenset[str] | None = None
+        self._padding_id: int | None = getattr(tokenizer, "pad_token_id", None)
+        self._padding_is_hidden: bool | None = None
+        make_steady(model)
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """Tried out when first asked for."""
+        if self._capabilities is None:
+            with quiet():
+                self._capabilities = frozenset({"probabilities"}) | self._probe()
+        return self._capabilities
+
+    def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
+        return softmax(self.raw_logits(texts)) if texts else np.zeros((0, len(self.labels)))
+
+    def raw_logits(self, texts: Sequence[TextValue], /) -> Probabilities:
+        """What the softmax reads, in the order of the labels."""
+        tokenised, cut = self._tokenise(texts)
+        self.truncated += cut
+        # Different spellings may read the same to the model; each reading is computed once.
+        distinct: dict[Tokens, int] = {}
+        which = [distinct.setdefault(tokens, len(distinct)) for tokens in tokenised]
+        readings = list(distinct)
+        lengths = [len(ids) for ids, _ in readings]
+        most = self.max_length if max(lengths) > UNPADDED and self._hides_padding() else 0
+        logits = np.empty((len(readings), len(self.labels)))
+        for group, width in like_length(lengths, self.max_tokens, most=most):
+            started = time.perf_counter()
+            logits[group] = self._run([readings[i] for i in group], width).numpy()
+            real = sum(lengths[i] for i in group)
+            self.meter.add(len(group), real, len(group) * width - real, time.perf_counter() - started)
+        scores = logits[which]
+        return scores if self._order is None else scores[:, self._order]
+
+    def fingerprint(self) -> str:
+        if not self._fingerprint:
+            settings = (self.labels, self.max_length)
+            if self.folder is not None:
+                files = {path for pattern in HASHED for path in self.folder.glob(pattern)}
+                self._fingerprint = digest("hf", digest_files(files), settings)
+            else:
+                state = self.model.state_dict()
+                weights = [digest(key, state[key].detach().cpu().numpy().tobytes()) for key in sorted(state)]
+                self._fingerprint = digest(
+                    "hf", *weights, sorted(self.tokenizer.get_vocab().items()), settings
+                )
+        return self._fingerprint
+
+    def _fields(self, texts: Sequence[TextValue]) -> tuple[list[str], list[str] | None]:
+        """First and, for pairs, second field of every text."""
+        pairs = [text for text in texts if not isinstance(text, str)]
+        if pairs and (len(pairs) != len(texts) or any(len(pair) != 2 for pair in pairs)):
+            raise VictimError(
+                "the texts are neither all single nor all pairs",
+                "give the model one text or two fields per row",
+            )
+        first: list[Any] = [pair[0] for pair in pairs] or list(texts)
+        return first, [pair[1] for pair in pairs] or None
+
+    def _tokenise(self, texts: Sequence[TextValue]) -> tuple[list[Tokens], int]:
+        if (reader := self._stretches(texts)) and (known := reader.ids([str(text) for text in texts])):
+            return [(ids, ()) for ids in known[0]], known[1]
+        return tokenise(self.tokenizer, *self._fields(texts), self.max_length)
+
+    def _run(self, tokenised: Sequence[Tokens], width: int) -> Any:
+        """The logits of token sequences of one width."""
+        import torch
+
+        inputs = tensors(tokenised, width, self._padding_id or 0)
+        with torch.inference_mode():
+            return self.model(**inputs).logits.double()
+
+    def _hides_padding(self) -> bool:
+        """Whether padding behind a mask leaves this model's answers alone; tried out when first asked."""
+        if self._padding_is_hidden is None:
+            self._padding_is_hidden = False
+            if self._padding_id is not None:
+                (specimen,), _ = self._tokenise([SPECIMEN])
+                length = len(specimen[0])
+                with contextlib.suppress(Exception):
+                    plain, padded = (self._run([specimen], width) for width in (length, length + 9))
+                    self._padding_is_hidden = bool(plain.allclose(padded, rtol=1e-4, atol=1e-4))
+        return self._padding_is_hidden
+
+
+def load(
+    rest: str,
+    *,
+    labels: Sequence[str] | None = None,
+    trust_pickle: bool = False,
+    max_length: int = 0,
+    max_tokens: int = 0,
+    name: str = "",
+) -> HuggingFaceVictim:
+    """`FOLDER` or `ORGANISATION/NAME`; `max_length=0` means as long as the model reads"""
+    require_not_negative(max_length=max_length, max_tokens=max_tokens)
+    try:
+        import torch  # noqa: F401
+        import transformers
+    except ImportError:
+        raise MissingExtraError("a Hugging Face model", "torch") from None
+    path = Path(rest).expanduser()
+    local = path.is_dir()
+    if local and not (path / "config.json").is_file():
+        raise VictimError(
+            f"the folder {rest} holds no model: it has no config.json",
+            "name a folder written by save_pretrained",
+        )
+    if not local and (rest.startswith((".", "/", "~")) or rest.count("/") > 1):
+        raise VictimError(f"there is no folder {rest}", "check the path")
+    # A worker that forks after the tokenizer's threads have started would hang; one thread is enough.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    where = str(path) if local else rest
+    # Read here, because the library looks only once, when it is imported.
+    offline = local or os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
+    with quiet(), explained(rest, path if local else None):
+        models.register()  # the papers' word models, so that their folders are known
+        config = transformers.AutoConfig.from_pretrained(where, local_files_only=offline)
+        if config.is_encoder_decoder and not any("Classif" in one for one in config.architectures or ()):
+            raise VictimError(
+                f"{rest} writes text: it is no classifier", f"load it as what it is: seq2seq:{rest}"
+            )
+        if getattr(config, "num_labels", 2) == 1:
+            raise VictimError(
+                f"{rest} predicts one number (regression), not classes",
+                "use a model with at least two labels",
+            )
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where, local_files_only=offline)
+        require_vocabulary(tokenizer, rest)
+        model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
+            where,
+            config=config,
+            local_files_only=offline,
+            output_loading_info=True,
+            use_safetensors=None if trust_pickle else True,
+        )
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise VictimError(
+            f"{rest} has no weights for {', '.join(missing[:4])}: it was never trained as a classifier",
+            "fine-tune it first; untrained weights would be random",
+        )
+    if config.pad_token_id is None:
+        # Decoders look for the last token that is not padding; there is none here, so any will do.
+        model.config.pad_token_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else -1
+    return HuggingFaceVictim(
+        model.float().eval(),
+        tokenizer,
+        labels=labels,
+        name=name or path.name,
+        folder=path.resolve() if local else folder_of(config),
+        max_length=max_length,
+        max_tokens=max_tokens,
+    )
+
+
+def tokens_per_pass(model: Any) -> int:
+    import torch
+
+    recurrent = any(isinstance(module, torch.nn.RNNBase) for module in model.modules())
+    return MAX_TOKENS_RECURRENT if recurrent else MAX_TOKENS
+
+
+def own_labels(config: Any) -> list[str]:
+    return [str(config.id2label[index]) for index in sorted(config.id2label)]
+
+
+def longest_input(config: Any, tokenizer: Any) -> int:
+    """The most tokens the model can read."""
+    limits = [int(tokenizer.model_max_length)]
+    positions = getattr(config, "max_position_embeddings", None)
+    if positions:
+        # The RoBERTa family counts positions from behind the padding token's.
+        shifted = {"roberta", "xlm-roberta", "camembert", "longformer", "mpnet", "data2vec-text"}
+        offset = (config.pad_token_id or 0) + 1 if config.model_type in shifted else 0
+        limits.append(int(positions) - offset)
+    return min(limits) if min(limits) < 1_000_000 else 512
+
+
+def folder_of(config: Any) -> Path | None:
+    """Where the hub's files lie on this machine, for the fingerprint."""
+    commit = getattr(config, "_commit_hash", None)
+    name = getattr(config, "_name_or_path", "")
+    if not commit or not name:
+        return None
+    try:
+        from huggingface_hub import try_to_load_from_cache
+    except ImportError:
+        return None
+    found = try_to_load_from_cache(name, "config.json", revision=commit)
+    return Path(found).parent if isinstance(found, str) else None

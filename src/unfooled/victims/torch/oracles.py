@@ -1,0 +1,132 @@
+"""The inside of a victim as oracles: programs ask, and the questions of many share a pass.
+
+Items are hashable and say everything: `GradientItem(mark(text), label)`, `mark(text)`, or a text's value.
+What programs see is rounded to a grid well above the noise of float32, as the victim's scores are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from unfooled.core.victim import Victim
+from unfooled.core.victim_oracle import DECIMALS
+from unfooled.errors import CapabilityError
+from unfooled.victims.torch.alignment import Marked
+from unfooled.victims.torch.whitebox import Numbers, Of, Pool, Reduce, WhiteBoxVictim, WordVectors, require
+
+BITS = 16  # kept of the largest number of an answer; gradients have no natural scale
+BATCH = 256  # answers are matrices: fewer of them at a time than scores
+
+
+class GradientItem(NamedTuple):
+    """Gradient of the loss (or of what the oracle was made for) for this class; None: the predicted one."""
+
+    text: Marked
+    label: int | None = None
+
+
+class _Inside:
+    batch_size = BATCH
+    needs = ""
+
+    def __init__(self, victim: Victim) -> None:
+        if self.needs not in victim.capabilities or not isinstance(victim, WhiteBoxVictim):
+            raise CapabilityError(
+                f"{victim.name} gives no {self.needs}", "use a torch model, or an attack that needs none"
+            )
+        self.victim: WhiteBoxVictim = victim
+
+
+class GradientOracle(_Inside):
+    """`GradientItem` → `WordVectors`."""
+
+    needs = "gradients"
+    cacheable = False  # a matrix per text: a search asks once and keeps what it needs
+
+    def __init__(self, victim: Victim, *, of: Of = "loss") -> None:
+        super().__init__(victim)
+        self.of = of
+
+    def __call__(self, items: Sequence[Any], /) -> list[WordVectors]:
+        asked = [GradientItem(*item) for item in items]
+        answers = self.victim.gradients([one.text for one in asked], [one.label for one in asked], of=self.of)
+        return [replace(answer, vectors=steady(answer.vectors)) for answer in answers]
+
+
+class AttentionOracle(_Inside):
+    """`Marked` → attention received per word."""
+
+    needs = "attention"
+
+    def __init__(self, victim: Victim, *, layer: int = 0, reduce: Reduce = "mean-heads") -> None:
+        super().__init__(victim)
+        self.layer = layer
+        self.reduce = reduce
+
+    def __call__(self, items: Sequence[Any], /) -> list[Numbers]:
+        answers = self.victim.attention(list(items), layer=self.layer, reduce=self.reduce)
+        return [np.round(answer, DECIMALS) for answer in answers]
+
+
+class EmbeddingOracle(_Inside):
+    """`Marked` → `WordVectors` of one layer (0: what the first layer reads, -1: the last one's output)."""
+
+    needs = "embeddings"
+    cacheable = False
+
+    def __init__(self, victim: Victim, *, layer: int = -1) -> None:
+        super().__init__(victim)
+        self.layer = layer
+
+    def __call__(self, items: Sequence[Any], /) -> list[WordVectors]:
+        answers = self.victim.embeddings(list(items))
+        return [WordVectors(one.words, one.pieces, steady(one.layers[self.layer])) for one in answers]
+
+
+class SentenceOracle(_Inside):
+    """A text's value (string, or one string per field) → its vector."""
+
+    needs = "embeddings"
+
+    def __init__(self, victim: Victim, *, pool: Pool = "head") -> None:
+        super().__init__(victim)
+        self.pool = pool
+
+    def __call__(self, items: Sequence[Any], /) -> list[Numbers]:
+        return [steady(row) for row in self.victim.sentence_vectors(list(items), pool=self.pool)]
+
+
+def open_gradients(victim: Victim, of: str) -> GradientOracle:
+    """`gradients:loss`, `gradients:logit` or `gradients:squared-logits`."""
+    require(of or "loss", Of, "the gradient's object")
+    return GradientOracle(victim, of=cast(Of, of or "loss"))
+
+
+def open_attention(victim: Victim, layer: str) -> AttentionOracle:
+    """`attention:0` is the first layer, `attention:-1` the last."""
+    return AttentionOracle(victim, layer=int(layer or "0"))
+
+
+def open_embeddings(victim: Victim, layer: str) -> EmbeddingOracle:
+    """`embeddings:0` is what the first layer reads, `embeddings:-1` what the last one says."""
+    return EmbeddingOracle(victim, layer=int(layer or "-1"))
+
+
+def open_sentence_vectors(victim: Victim, pool: str) -> SentenceOracle:
+    """`sentence:head` or `sentence:mean`."""
+    require(pool or "head", Pool, "the pool")
+    return SentenceOracle(victim, pool=cast(Pool, pool or "head"))
+
+
+def steady(values: Numbers) -> Numbers:
+    """Rounded to a grid of 2^-16 of the largest number, or a little finer."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if not largest or not np.isfinite(largest):
+        return values
+    _, exponent = np.frexp(largest)
+    scaled = np.ldexp(values.astype(np.float64), BITS - int(exponent))
+    return np.ldexp(np.round(scaled), int(exponent) - BITS).astype(np.float32)

@@ -1,0 +1,203 @@
+"""Whole words inside a torch model: its vocabulary and their vectors, texts with a word's vector at zero."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unfooled.core.victim import Probabilities, TextValue, softmax
+from unfooled.errors import CapabilityError
+from unfooled.text import WORD
+from unfooled.victims.torch.alignment import Alignment, Readable, mark
+from unfooled.victims.torch.classifier_inside import Reading, TorchWhiteBox
+from unfooled.victims.torch.hooks import cut_at_embeddings
+from unfooled.victims.torch.whitebox import Numbers
+from unfooled.victims.torch.word_passes import ROWS, Beginnings, StretchReader, is_word_model, padded
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slope:
+    """What the victim says of a text, and how a class's pre-softmax output changes with its words."""
+
+    scores: Probabilities  # [classes]
+    vectors: Numbers  # [words, dim]; zero for a word that is not read
+
+
+class Pass(NamedTuple):
+    """Texts that go through the model together, without their first so many tokens each."""
+
+    group: list[int]
+    inputs: dict[str, Any]
+    skipped: list[int]
+    start: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+
+
+class TorchWords(TorchWhiteBox):
+    """Further white-box methods, for a class that holds a model and its tokenizer."""
+
+    _known_words: tuple[tuple[str, ...], list[int]] | None = None
+    _reader: StretchReader | None = None
+    _reader_tried = False
+    _beginnings: Beginnings | None = None
+
+    def vocabulary(self) -> tuple[str, ...]:
+        """The words that the tokenizer reads as one token, in the order of the tokens' numbers.
+
+        Pieces of words, special tokens and whatever an attack would not see as one word are left out.
+        """
+        return self._words()[0]
+
+    def vocabulary_vectors(self) -> tuple[tuple[str, ...], Numbers]:
+        """The words of `vocabulary` and their input embeddings, [words, dim]."""
+        words, ids = self._words()
+        table = self.model.get_input_embeddings().weight.detach().float().numpy()
+        return words, table[ids]
+
+    def _words(self) -> tuple[tuple[str, ...], list[int]]:
+        if self._known_words is None:
+            special = set(self.tokenizer.all_special_ids)
+            tokens = sorted((number, token) for token, number in self.tokenizer.get_vocab().items())
+            found: dict[str, int] = {}
+            for number, token in tokens:
+                word = self.tokenizer.convert_tokens_to_string([token]).strip()
+                if number not in special and WORD.fullmatch(word):
+                    # Of two tokens for one word (with and without a space before) the reading below decides.
+                    found.setdefault(word, number)
+            words = list(found)
+            # As it stands in a text: behind a space.
+            read = self.tokenizer(
+                [f" {word}" for word in words], add_special_tokens=False, return_attention_mask=False
+            )["input_ids"]
+            whole = [(word, ids[0]) for word, ids in zip(words, read, strict=True) if len(ids) == 1]
+            whole = [(word, number) for word, number in whole if number not in special]
+            self._known_words = tuple(word for word, _ in whole), [number for _, number in whole]
+        return self._known_words
+
+    def zeroed(self, items: Sequence[tuple[Readable, int]], /) -> Probabilities:
+        """Probabilities of each text with the vectors of one of its words, by index, set to zero."""
+        import torch
+
+        texts = list(dict.fromkeys(mark(text) for text, _ in items))
+        readings = dict(zip(texts, self._read(texts), strict=True))
+        rows = [readings[mark(text)] for text, _ in items]
+        logits = np.zeros((len(items), len(self.labels)))
+        for group, inputs in self._groups(rows):
+            kept = np.ones((*inputs["input_ids"].shape, 1), dtype=np.float32)
+            for at, i in enumerate(group):
+                kept[at, rows[i].alignment.tokens[rows[i].alignment.words == items[i][1]]] = 0.0
+            with torch.inference_mode(), _scaled_embeddings(self.model, inputs["input_ids"], kept) as calls:
+                logits[group] = self.model(**inputs).logits.double().numpy()
+            if not calls:
+                raise CapabilityError(
+                    f"{self.name} does not embed its tokens where it says", "select words by deletion instead"
+                )
+        return self._ordered(softmax(logits))
+
+    def slopes(self, texts: Sequence[Readable], labels: Sequence[int], /) -> list[Slope]:
+        """Scores, and the gradient of each text's given class for its words: one pass for both.
+
+        Ask for `Marked` values that hold only the words that matter: late words alone are cheaper.
+        """
+        import torch
+
+        columns = self._columns(list(labels), len(texts))
+        readings = self._read(texts)
+        found: dict[int, Slope] = {}
+        for one in self._passes(readings):
+            ids = one.inputs["input_ids"]
+            with torch.inference_mode(False), torch.enable_grad(), one.start:
+                with cut_at_embeddings(self.model, ids) as cut:
+                    logits = self.model(**one.inputs).logits
+                if len(cut) != 1:
+                    raise CapabilityError(
+                        f"{self.name} does not embed each token once", "use an attack without gradients"
+                    )
+                chosen = logits[range(len(one.group)), [columns[i] for i in one.group]]
+                (slope,) = torch.autograd.grad(chosen.sum(), cut[0])
+            scores = self._ordered(softmax(logits.detach().double().numpy()))
+            for i, skipped, row, vectors in zip(
+                one.group, one.skipped, scores, slope.float().numpy(), strict=False
+            ):
+                found[i] = Slope(row, _per_word(readings[i].alignment, vectors, skipped))
+        return [found[i] for i in range(len(readings))]
+
+    def _passes(self, readings: Sequence[Reading]) -> Iterator[Pass]:
+        if not is_word_model(self.model):
+            for group, inputs in self._groups(readings):
+                yield Pass(group, inputs, [0] * len(group))
+            return
+        if self._beginnings is None and Beginnings.suit(self.model):
+            self._beginnings = Beginnings(self.model)
+        cuts = [self._cut(one) for one in readings]
+        begun = [tuple(one.ids[:cut]) for one, cut in zip(readings, cuts, strict=True)]
+        if self._beginnings:
+            self._beginnings.learn(begun)
+        order = sorted(range(len(readings)), key=lambda i: len(readings[i].ids) - cuts[i])
+        for first in range(0, len(order), ROWS):
+            group = order[first : first + ROWS]
+            inputs = padded([readings[i].ids[cuts[i] :] for i in group], self.tokenizer.pad_token_id)
+            skipped = [cuts[i] for i in group]
+            if self._beginnings:
+                yield Pass(group, inputs, skipped, self._beginnings.after([begun[i] for i in group]))
+            else:
+                yield Pass(group, inputs, skipped)
+
+    def _cut(self, reading: Reading) -> int:
+        """What comes before the first word that is asked about need not be read again."""
+        tokens = reading.alignment.tokens
+        return self._beginnings.cut(int(tokens[0])) if self._beginnings and len(tokens) else 0
+
+    def _read(self, texts: Sequence[Readable]) -> list[Reading]:
+        marked = [mark(text) for text in texts]
+        reader = self._stretches([text.value for text in marked])
+        return reader.read(marked) if reader else super()._read(marked)
+
+    def _stretches(self, texts: Sequence[TextValue]) -> StretchReader | None:
+        """A faster way to read single texts for word models, whose texts change by a word at a time."""
+        if not self._reader_tried:
+            self._reader_tried = True
+            if is_word_model(self.model):
+                self._reader = StretchReader.of(self.tokenizer, self.max_length)
+        if self._reader is None or not all(isinstance(text, str) for text in texts):
+            return None
+        return self._reader
+
+    def _ordered(self, scores: Probabilities) -> Probabilities:
+        return scores if self._order is None else scores[:, self._order]
+
+
+def _per_word(alignment: Alignment, vectors: Numbers, skipped: int) -> Numbers:
+    """[words, dim], averaged over a word's tokens; zero for a word without any."""
+    if len(alignment.pieces) != 1:
+        whole = np.zeros((alignment.length, vectors.shape[-1]), dtype=np.float32)
+        whole[skipped:] = vectors[: alignment.length - skipped]
+        return alignment.mean(whole)
+    if not len(alignment.tokens):
+        return np.zeros((1, vectors.shape[-1]), dtype=np.float32)
+    own = vectors[alignment.tokens - skipped]
+    return own if len(own) == 1 else np.asarray(own.mean(axis=0, keepdims=True))
+
+
+@contextlib.contextmanager
+def _scaled_embeddings(model: Any, ids: Any, factors: Numbers) -> Iterator[list[bool]]:
+    """While open, the embeddings of `ids` are multiplied by the factors; the list has an entry per use."""
+    import torch
+
+    uses: list[bool] = []
+    weights = torch.from_numpy(factors)
+
+    def scale(_module: Any, args: Any, output: Any) -> Any:
+        if not torch.equal(args[0], ids):
+            return output
+        uses.append(True)
+        return output * weights.to(output.dtype)
+
+    handle = model.get_input_embeddings().register_forward_hook(scale)
+    try:
+        yield uses
+    finally:
+        handle.remove()
