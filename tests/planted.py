@@ -23,13 +23,12 @@ from unfooled.attacks.parts.importance import Deletion, Importance
 from unfooled.attacks.parts.search import GreedySwap
 from unfooled.core.attempt import Attempt, Scored, Search
 from unfooled.core.program import Program
+from unfooled.core.questions import Of, Readable, WordVectors, mark
 from unfooled.core.recipe import Recipe
 from unfooled.core.victim import Probabilities, TextValue, digest, join_fields, softmax
 from unfooled.data.dataset import Dataset
 from unfooled.victims.fake import WEIGHTS, FakeVictim
-from unfooled.victims.torch.alignment import Readable, mark
 from unfooled.victims.torch.huggingface import HuggingFaceVictim
-from unfooled.victims.torch.whitebox import Of, WordVectors
 
 LABELS = ("negative", "positive")
 PLAIN = ["film", "story", "cast", "scene", "director", "music", "plot", "hour"]

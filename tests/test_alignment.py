@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tiny_models import bytelevel, wordpiece, words
+from unfooled.core.questions import Marked, mark
 from unfooled.resources import store
 from unfooled.text import Text
-from unfooled.victims.torch.alignment import Alignment, Marked, align, mark
+from unfooled.victims.torch.alignment import Alignment, align
 
 pytest.importorskip("transformers")
 

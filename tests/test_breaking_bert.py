@@ -22,6 +22,7 @@ from unfooled.attacks.parts.gradient_importance import Gradient, z_scores
 from unfooled.attacks.parts.importance import Deletion, RandomOrder
 from unfooled.attacks.parts.selection import AttentionSelect
 from unfooled.attacks.parts.sources import Datamuse, UserTable, WordNetSynonyms
+from unfooled.core.questions import GradientItem, WordVectors
 from unfooled.core.recipe import Recipe, load_part, load_recipe, recipe_from_json, settled, with_everywhere
 from unfooled.core.session import Settings
 from unfooled.data.dataset import Dataset
@@ -34,8 +35,6 @@ from unfooled.resources.tagger import UNIVERSAL, load_tagger
 from unfooled.runs.attack import aim_at, attack
 from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
-from unfooled.victims.torch.oracles import GradientItem
-from unfooled.victims.torch.whitebox import WordVectors
 
 # Class 1 is "positive": these words push towards "negative", the class that is attacked.
 WEIGHTS = {

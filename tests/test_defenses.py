@@ -12,6 +12,7 @@ import pytest
 
 from toys import encoder, neighbours, tags
 from unfooled.core.example import Example
+from unfooled.core.questions import WordVectors, mark
 from unfooled.core.victim import Probabilities, TextValue, Victim
 from unfooled.core.victim_oracle import validate
 from unfooled.defenses.checks import _frame, check_defense, recorded
@@ -23,10 +24,8 @@ from unfooled.defenses.voting import Vote, combine
 from unfooled.errors import CapabilityError, UserError, VictimError
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.loading import load_victim
-from unfooled.victims.torch.alignment import mark
 from unfooled.victims.torch.noise import Noisy
 from unfooled.victims.torch.oracles import GradientOracle
-from unfooled.victims.torch.whitebox import WordVectors
 
 torch = pytest.importorskip("torch")
 

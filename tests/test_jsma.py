@@ -15,6 +15,7 @@ from unfooled.attacks.jsma import RECIPES, Jsma
 from unfooled.attacks.parts.constraints import SamePartOfSpeech
 from unfooled.attacks.parts.goals import Targeted, Untargeted
 from unfooled.core.example import Example
+from unfooled.core.questions import Projection, Pull, mark
 from unfooled.core.recipe import Recipe, load_recipe, recipe_from_json, with_setting
 from unfooled.core.result import Result
 from unfooled.core.session import Session, Settings, open_oracles
@@ -22,8 +23,7 @@ from unfooled.errors import CapabilityError, ResourceError, UnknownNameError
 from unfooled.resources.fluency import Score
 from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
-from unfooled.victims.torch.alignment import mark
-from unfooled.victims.torch.word_oracles import Projection, ProjectionOracle, Pull, highest
+from unfooled.victims.torch.word_oracles import ProjectionOracle, highest
 from word_toys import VectorVictim, scored_by
 
 

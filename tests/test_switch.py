@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from toys import Answering, encoder, neighbours, tags
+from unfooled.core.questions import WordVectors
 from unfooled.core.victim import TextValue
 from unfooled.defenses.switch import Plan, Switch, as_text, draw_choices, switched, text_rng, with_string
 from unfooled.defenses.switching import Switcher
 from unfooled.errors import CapabilityError, OracleError, UserError
 from unfooled.victims.fake import FakeVictim
-from unfooled.victims.torch.whitebox import WordVectors
 
 NEAR = {
     "superb": ["great", "lovely", "fine", "fun"],

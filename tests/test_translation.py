@@ -15,10 +15,11 @@ from tiny_translation import WORDS, parallel, victim, write_files
 from unfooled.attacks.parts.sources import UserTable
 from unfooled.cli.app import app
 from unfooled.core.engine import Engine
+from unfooled.core.questions import Asked, Written
 from unfooled.core.recipe import Recipe, load_recipe, with_setting
 from unfooled.core.result import Result
 from unfooled.core.session import Settings
-from unfooled.core.writing import Asked, TextGoal, Written, writing_attempt
+from unfooled.core.writing import TextGoal, writing_attempt
 from unfooled.errors import CapabilityError, DataError, UserError
 from unfooled.report.diffs import output_pieces
 from unfooled.report.folder import write_report

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tiny_translation import KINDS, SMALL, model, parallel, victim
-from unfooled.core.writing import Asked, Forced, Pulled
+from unfooled.core.questions import Asked, Forced, Pulled
 from unfooled.errors import DataError, UserError, VictimError
 from unfooled.translation.decoding import longest_output, signs_of, write_greedily, write_with_beam
 from unfooled.translation.parallel import ParallelText, load_parallel

@@ -12,21 +12,20 @@ import pytest
 from tiny_models import POSITIONS, TRANSFORMERS, WORD_KINDS, tiny
 from unfooled.core.engine import Engine
 from unfooled.core.program import Ask, Program
+from unfooled.core.questions import GradientItem, Marked, WordVectors, mark
 from unfooled.errors import CapabilityError, VictimError
 from unfooled.text import Text
 from unfooled.victims.checks import check_victim, check_whitebox
 from unfooled.victims.fake import FakeVictim
-from unfooled.victims.torch.alignment import Marked, mark
 from unfooled.victims.torch.huggingface import HuggingFaceVictim
 from unfooled.victims.torch.oracles import (
     AttentionOracle,
     EmbeddingOracle,
-    GradientItem,
     GradientOracle,
     SentenceOracle,
     steady,
 )
-from unfooled.victims.torch.whitebox import WhiteBoxVictim, WordVectors
+from unfooled.victims.torch.whitebox import WhiteBoxVictim
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

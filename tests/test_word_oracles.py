@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from unfooled.attacks.jsma import marked
+from unfooled.core.questions import mark
 from unfooled.core.result import Result
 from unfooled.core.victim import softmax
 from unfooled.errors import CapabilityError
 from unfooled.runs.file import RunFile
 from unfooled.text import Text
 from unfooled.victims.fake import FakeVictim
-from unfooled.victims.torch.alignment import mark
 from unfooled.victims.torch.word_oracles import (
     open_distance,
     open_projection,

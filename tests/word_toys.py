@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from unfooled.core.questions import Marked, Numbers, Readable, mark
 from unfooled.core.victim import Probabilities, TextValue, softmax
 from unfooled.text import Text
-from unfooled.victims.torch.alignment import Marked, Readable, mark
-from unfooled.victims.torch.whitebox import Numbers
 from unfooled.victims.torch.words import Slope
 
 #        word: vector            sum   output for class 1

@@ -19,16 +19,13 @@ import numpy as np
 from unfooled.attacks.parts.goals import for_labels
 from unfooled.core.attempt import attempt
 from unfooled.core.engine import Engine
+from unfooled.core.questions import Asked, GradientItem, Marked, Projection, Pull, WordVectors, Written
 from unfooled.core.recipe import Recipe, recipe_from_json
 from unfooled.core.result import Result
-from unfooled.core.writing import Asked, TextGoal, Written, writing_attempt
+from unfooled.core.writing import TextGoal, writing_attempt
 from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.resources.fluency import Score
 from unfooled.text import Text
-from unfooled.victims.torch.alignment import Marked
-from unfooled.victims.torch.oracles import GradientItem
-from unfooled.victims.torch.whitebox import WordVectors
-from unfooled.victims.torch.word_oracles import Projection, Pull
 
 TEXTS = (
     "The superb, pleasant film is on.",

@@ -44,10 +44,9 @@ from unfooled.attacks.parts.fluency import Fluency
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
+from unfooled.core.questions import OWN, Marked, Pull, mark
 from unfooled.core.recipe import Recipe
 from unfooled.text import Text
-from unfooled.victims.torch.alignment import Marked, mark
-from unfooled.victims.torch.word_oracles import OWN, Pull
 
 Order = Literal["recent", "gradient", "random"]
 

@@ -8,51 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from unfooled.core.attempt import Attempt, Scored, Search, conclude, reason_of, require_length
 from unfooled.core.program import Program, ask
+from unfooled.core.questions import Asked, Written
 from unfooled.core.result import Outcome, Result
 from unfooled.errors import BudgetExhaustedError
 from unfooled.text import Text
 
 # Names of what a result's fields hold beside the text that was attacked.
 REFERENCE, KEYWORD = "reference", "keyword"
-
-
-class Asked(NamedTuple):
-    """Write something for this text; with a keyword, also say how near that is to being written."""
-
-    text: str
-    keyword: str = ""
-
-
-class Written(NamedTuple):
-    """What was written, and the best log-probability of the keyword over the places of the output."""
-
-    output: str
-    nearness: float = 0.0
-
-
-class Forced(NamedTuple):
-    """How near is the keyword to being written, were the output for `text` to go along `along`?"""
-
-    text: str
-    along: str
-    keyword: str
-
-
-class Pulled(NamedTuple):
-    """Which words, in the place of the characters `start` to `end`, would bring the keyword nearer?"""
-
-    text: str
-    start: int
-    end: int
-    along: str
-    keyword: str
-    most: int
 
 
 @runtime_checkable

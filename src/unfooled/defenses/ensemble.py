@@ -16,22 +16,12 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from unfooled.batching import Meter
+from unfooled.core.questions import Counts, Numbers, Of, Pool, Readable, Reduce, WordVectors, mark
 from unfooled.core.victim import Probabilities, Reloadable, TextValue, Victim, digest
 from unfooled.defenses.switch import text_rng
 from unfooled.defenses.voting import Vote
 from unfooled.errors import CapabilityError
-from unfooled.victims.torch.alignment import Readable, mark
-from unfooled.victims.torch.whitebox import (
-    AttentionMaps,
-    Counts,
-    Numbers,
-    Of,
-    Pool,
-    Reduce,
-    WhiteBoxVictim,
-    WordEmbeddings,
-    WordVectors,
-)
+from unfooled.victims.torch.whitebox import AttentionMaps, WhiteBoxVictim, WordEmbeddings
 
 BATCH = 512  # texts per call: their copies are many times as many
 

@@ -24,15 +24,14 @@ from typing import Any
 
 import numpy as np
 
+from unfooled.core.questions import GradientItem, Marked, Of, Readable, WordVectors, mark
 from unfooled.core.victim import Probabilities, TextValue, Victim, softmax
 from unfooled.defenses.ensemble import Ensemble, innermost
 from unfooled.defenses.switch import Importance, as_text, important_words, require_stopwords
 from unfooled.defenses.voting import Vote, combine, require_seed, require_vote
 from unfooled.errors import CapabilityError, UserError
-from unfooled.victims.torch.alignment import Marked, Readable, mark
 from unfooled.victims.torch.noise import Logits, NoiseReader, Noisy, TorchNoise
-from unfooled.victims.torch.oracles import GradientItem, GradientOracle, steady
-from unfooled.victims.torch.whitebox import Of, WordVectors
+from unfooled.victims.torch.oracles import GradientOracle, steady
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from unfooled.core.questions import Marked, Of, Readable, WordVectors, mark
 from unfooled.core.victim import Probabilities, TextValue, Victim, digest, softmax
 from unfooled.defenses.ensemble import Ensemble, ask_in_batches, innermost
 from unfooled.defenses.switch import Similarity, Switch, as_text
@@ -35,9 +36,7 @@ from unfooled.errors import CapabilityError
 from unfooled.text import Text
 from unfooled.victims.loading import load_victim
 from unfooled.victims.randomness import Logits, log
-from unfooled.victims.torch.alignment import Marked, Readable, mark
 from unfooled.victims.torch.noise import NoiseReader, Noisy
-from unfooled.victims.torch.whitebox import Of, WordVectors
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,13 +35,11 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from unfooled.core.program import Program, ask
+from unfooled.core.questions import GradientItem, WordVectors, mark
 from unfooled.core.victim import TextValue
 from unfooled.errors import UserError
 from unfooled.resources.stopwords import STOPWORDS
 from unfooled.text import Text, match_case
-from unfooled.victims.torch.alignment import mark
-from unfooled.victims.torch.oracles import GradientItem
-from unfooled.victims.torch.whitebox import WordVectors
 
 Similarity = Literal["none", "rank", "filter"]
 Importance = Literal["loss", "squared-logits"]

@@ -20,11 +20,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from unfooled.core.questions import mark
 from unfooled.core.result import Result
 from unfooled.core.victim import TextValue, Victim
 from unfooled.errors import MissingExtraError
 from unfooled.text import Edit
-from unfooled.victims.torch.alignment import mark
 from unfooled.victims.torch.noise import Noisy, TorchNoise
 
 Side = Literal["original", "adversarial"]

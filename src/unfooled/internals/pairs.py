@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from unfooled.core.questions import Marked, Span, mark
 from unfooled.core.result import Result
 from unfooled.core.victim import TextValue
 from unfooled.errors import RunFileError
 from unfooled.text import Edit, Text
-from unfooled.victims.torch.alignment import Marked, Span, mark
 
 # Attention of a base-sized BERT: 144 maps of four-byte numbers. A portion stays below about 250 MB.
 _CELLS = 250_000_000 // (144 * 4)

@@ -14,11 +14,12 @@ from typing import Any
 import unfooled
 from unfooled.attacks.parts.goals import OnlyClass, aimed_at, aimed_at_word
 from unfooled.core.example import Example
+from unfooled.core.questions import Asked
 from unfooled.core.recipe import Recipe, all_recipes, load_recipe
 from unfooled.core.result import Result
 from unfooled.core.session import Session, Settings, open_inside, prepared, require_resources
 from unfooled.core.victim import TextValue, Victim
-from unfooled.core.writing import Asked, TextGoal
+from unfooled.core.writing import TextGoal
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
 from unfooled.errors import CapabilityError, DataError, VictimError

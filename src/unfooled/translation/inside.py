@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from unfooled.core.questions import Pulled
 from unfooled.core.victim import TextValue
-from unfooled.core.writing import Pulled
 from unfooled.errors import VictimError
 from unfooled.translation.decoding import Row, Signs
 from unfooled.victims.torch.hooks import as_it_was, cut_at_embeddings, eager_attention

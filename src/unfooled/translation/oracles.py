@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from unfooled.core.questions import Asked, Forced, Pulled, Written
 from unfooled.core.victim import Victim
-from unfooled.core.writing import Asked, Forced, Pulled, Written
 from unfooled.errors import CapabilityError, VictimError
 from unfooled.translation.victim import Translator
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from unfooled.core.writing import Asked
+from unfooled.core.questions import Asked
 from unfooled.errors import MissingExtraError, UserError
 from unfooled.translation.bleu import corpus_score
 from unfooled.translation.victim import Translator

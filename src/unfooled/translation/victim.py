@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from unfooled.batching import Meter
+from unfooled.core.questions import Asked, Forced, Written
 from unfooled.core.victim import SPECIMEN, Reloadable, TextValue, Victim, digest, digest_files
-from unfooled.core.writing import Asked, Forced, Written
 from unfooled.errors import MissingExtraError, VictimError
 from unfooled.translation.decoding import (
     Row,

@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from unfooled.core.questions import Numbers, Of, Readable, WordVectors
 from unfooled.core.victim import Probabilities, Reloadable, TextValue, Victim, digest, one_hot, softmax
 from unfooled.errors import VictimError
 from unfooled.victims.loading import load_victim
 from unfooled.victims.randomness import logits_of
-from unfooled.victims.torch.alignment import Readable
-from unfooled.victims.torch.whitebox import Numbers, Of, WordVectors
 
 _SURE = 0.98  # what a drawn label is told with
 

@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.victims.torch.alignment import mark
-from unfooled.victims.torch.oracles import GradientItem
-from unfooled.victims.torch.whitebox import Of, require
+from unfooled.core.questions import GradientItem, Of, mark, require
 
 DECIMALS = 3  # of a z-score: words closer than that are equals, whatever the last digits of a gradient say
 

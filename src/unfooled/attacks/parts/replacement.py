@@ -12,9 +12,9 @@ from unfooled.attacks.parts.candidates import Candidates, Neighbours
 from unfooled.attacks.parts.importance import PORTION
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
+from unfooled.core.questions import OWN
 from unfooled.errors import BudgetExhaustedError
 from unfooled.text import Text
-from unfooled.victims.torch.word_oracles import OWN
 
 # Words are tried in portions that grow: early successes stay cheap, a whole vocabulary stays batched.
 FIRST, LARGEST = 32, 512

@@ -15,7 +15,7 @@ import numpy as np
 from unfooled.attacks.parts.importance import Deletion
 from unfooled.core.attempt import Attempt, Row, Scored
 from unfooled.core.program import Ask, Program, ask
-from unfooled.victims.torch.alignment import mark
+from unfooled.core.questions import mark
 
 By = Literal["auto", "zero", "deletion"]
 Pick = Literal["highest", "lowest"]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from unfooled.attacks.parts.replacement import FromVocabulary
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.writing import Asked, Forced, Pulled, WritingAttempt
+from unfooled.core.questions import OWN, Asked, Forced, Pulled
+from unfooled.core.writing import WritingAttempt
 from unfooled.text import Text
 from unfooled.translation.attacks.output_goals import words_of
-from unfooled.victims.torch.word_oracles import OWN
 
 _ANY_NUMBER = 1 << 30
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unfooled.core.program import Program, ask
-from unfooled.core.writing import WritingAttempt, Written
+from unfooled.core.questions import Written
+from unfooled.core.writing import WritingAttempt
 from unfooled.text import WORD
 from unfooled.translation.bleu import sentence_score
 

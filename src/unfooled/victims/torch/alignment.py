@@ -4,47 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import add
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.victim import TextValue
-from unfooled.text import Text
-
-Span: TypeAlias = tuple[int, int]  # first character, and the one behind the last
-
-
-class Marked(NamedTuple):
-    """What a victim reads, and where in it the words stand that are asked about.
-
-    Hashable, and everything that an answer depends on: an oracle takes it as (part of) an item. The spans are
-    kept because an edited text may hold words that nobody would find again in its string ("f!lm", "so so").
-    """
-
-    value: TextValue
-    field: int
-    spans: tuple[Span, ...]
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        string = self.value if isinstance(self.value, str) else self.value[self.field]
-        return tuple(string[start:end] for start, end in self.spans)
-
-
-Readable: TypeAlias = Text | Marked | TextValue
-
-
-def mark(text: Readable) -> Marked:
-    """The words of a `Text`'s editable field; of a plain string; of the last field of a plain tuple."""
-    if isinstance(text, Marked):
-        return text
-    if not isinstance(text, Text):
-        text = Text(text if isinstance(text, str) else {str(i): part for i, part in enumerate(text)})
-    starts = text.starts
-    spans = tuple(zip(starts, map(add, starts, map(len, text.words)), strict=True))
-    return Marked(text.value, text.field, spans)
+from unfooled.core.questions import Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)

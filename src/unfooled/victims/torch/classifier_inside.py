@@ -15,23 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.batching import same_length
-from unfooled.core.victim import SPECIMEN, TextValue, softmax
-from unfooled.errors import CapabilityError, VictimError
-from unfooled.text import Text
-from unfooled.victims.torch.alignment import Alignment, Marked, Readable, align, mark
-from unfooled.victims.torch.hooks import as_it_was, cut_at_embeddings, eager_attention
-from unfooled.victims.torch.tokens import tensors
-from unfooled.victims.torch.whitebox import (
-    AttentionMaps,
+from unfooled.core.questions import (
     Counts,
+    Marked,
     Numbers,
     Of,
     Pool,
+    Readable,
     Reduce,
-    WordEmbeddings,
     WordVectors,
+    mark,
     require,
 )
+from unfooled.core.victim import SPECIMEN, TextValue, softmax
+from unfooled.errors import CapabilityError, VictimError
+from unfooled.text import Text
+from unfooled.victims.torch.alignment import Alignment, align
+from unfooled.victims.torch.hooks import as_it_was, cut_at_embeddings, eager_attention
+from unfooled.victims.torch.tokens import tensors
+from unfooled.victims.torch.whitebox import AttentionMaps, WordEmbeddings
 
 _REMEDY = "use an attack that only asks for probabilities, or another model"
 

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.batching import Meter, same_length
-from unfooled.victims.torch.alignment import Marked
+from unfooled.core.questions import Marked, Numbers, Of, WordVectors
 from unfooled.victims.torch.classifier_inside import Reading, TorchWhiteBox, word_vectors
-from unfooled.victims.torch.whitebox import Numbers, Of, WordVectors
 
 Logits = NDArray[np.float64]
 

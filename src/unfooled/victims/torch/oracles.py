@@ -8,25 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
+from unfooled.core.questions import GradientItem, Numbers, Of, Pool, Reduce, WordVectors, require
 from unfooled.core.victim import Victim
 from unfooled.core.victim_oracle import DECIMALS
 from unfooled.errors import CapabilityError
-from unfooled.victims.torch.alignment import Marked
-from unfooled.victims.torch.whitebox import Numbers, Of, Pool, Reduce, WhiteBoxVictim, WordVectors, require
+from unfooled.victims.torch.whitebox import WhiteBoxVictim
 
 BITS = 16  # kept of the largest number of an answer; gradients have no natural scale
 BATCH = 256  # answers are matrices: fewer of them at a time than scores
-
-
-class GradientItem(NamedTuple):
-    """Gradient of the loss (or of what the oracle was made for) for this class; None: the predicted one."""
-
-    text: Marked
-    label: int | None = None
 
 
 class _Inside:

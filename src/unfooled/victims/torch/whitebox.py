@@ -9,39 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unfooled.core.questions import Counts, Numbers, Of, Pool, Readable, Reduce, WordVectors
 from unfooled.core.victim import Victim
-from unfooled.victims.torch.alignment import Readable
-
-Numbers: TypeAlias = NDArray[np.float32]
-Counts: TypeAlias = NDArray[np.int64]
-
-# loss: cross-entropy of the class; logit: its pre-softmax output; squared-logits: half the squared length of
-# all logits, the importance of the FireBERT code.
-Of: TypeAlias = Literal["loss", "logit", "squared-logits"]
-# How the heads of a layer become one number.
-Reduce: TypeAlias = Literal["mean-heads", "max-heads"]
-# head: what the classifier's last layer reads; mean: the last hidden states averaged over all tokens.
-Pool: TypeAlias = Literal["head", "mean"]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WordVectors:
-    """One vector per word, averaged over its pieces."""
-
-    words: tuple[str, ...]
-    pieces: Counts  # [words]
-    vectors: Numbers  # [words, dim]
-
-    @property
-    def norms(self) -> NDArray[np.float64]:
-        """Euclidean length of each word's vector."""
-        # Squares of a sure model's gradients would vanish in float32.
-        return np.asarray(np.linalg.norm(self.vectors.astype(np.float64), axis=-1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,9 +79,3 @@ class WhiteBoxVictim(Victim, Protocol):
     def sentence_vectors(self, texts: Sequence[Readable], *, pool: Pool = "head") -> Numbers:
         """One vector per text, [texts, dim]."""
         ...
-
-
-def require(choice: str, choices: Any, name: str) -> None:
-    """Refuse what the Literal `choices` does not list."""
-    if choice not in get_args(choices):
-        raise ValueError(f"{name} must be one of {', '.join(get_args(choices))}, not {choice!r}")

@@ -7,43 +7,21 @@ Items are hashable and say everything. A dictionary is written `SIZE:SOURCE`, su
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from unfooled.core.questions import OWN, Numbers, Projection, Pull, require
+from unfooled.core.questions import Pool as _Pool
 from unfooled.core.victim import Victim
 from unfooled.core.victim_oracle import Row, to_rows
 from unfooled.errors import CapabilityError, ResourceError
 from unfooled.resources.class_words import read_word_list
-from unfooled.victims.torch.alignment import Marked
 from unfooled.victims.torch.oracles import BATCH, steady
-from unfooled.victims.torch.whitebox import Numbers, require
-from unfooled.victims.torch.whitebox import Pool as _Pool
 
-OWN = "victim"
 _CELLS = 320_000  # projections held at a time: they stay in the processor's cache
 _EXACT = 24  # bits of a whole number that float32 holds
 _NOISE = 2.0**-20  # of a gradient's numbers, beside its largest; float32 has 24 bits
-
-
-class Pull(NamedTuple):
-    """Which words would move this class's output up, or down, the most, in place of one of those marked?"""
-
-    text: Marked
-    label: int
-    up: bool
-    most: int
-
-
-class Projection(NamedTuple):
-    """What the victim says of the text; which marked word is steepest; words for it, the best first.
-
-    No words means that nothing there changes the output at all.
-    """
-
-    scores: Row
-    steepest: int
-    words: tuple[str, ...]
 
 
 class VocabularyOracle:

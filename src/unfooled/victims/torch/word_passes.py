@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unfooled.core.questions import Marked, Span
 from unfooled.core.victim import SPECIMEN
-from unfooled.victims.torch.alignment import Alignment, Marked, Span
+from unfooled.victims.torch.alignment import Alignment
 from unfooled.victims.torch.classifier_inside import Reading
 
 MODEL_TYPE = "unfooled-words"

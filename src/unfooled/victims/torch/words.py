@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from unfooled.core.questions import Numbers, Readable, mark
 from unfooled.core.victim import Probabilities, TextValue, softmax
 from unfooled.errors import CapabilityError
 from unfooled.text import WORD
-from unfooled.victims.torch.alignment import Alignment, Readable, mark
+from unfooled.victims.torch.alignment import Alignment
 from unfooled.victims.torch.classifier_inside import Reading, TorchWhiteBox
 from unfooled.victims.torch.hooks import cut_at_embeddings
-from unfooled.victims.torch.whitebox import Numbers
 from unfooled.victims.torch.word_passes import ROWS, Beginnings, StretchReader, is_word_model, padded
 
 
