@@ -28,13 +28,13 @@ from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe, all_recipes, load_recipe, with_everywhere, with_setting
 from unfooled.core.result import Result
 from unfooled.core.session import Settings
-from unfooled.core.writing import TextGoal
 from unfooled.errors import UnknownNameError
 from unfooled.resources import store
 from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.runs.attack import attack
 from unfooled.runs.file import RunFile
 from unfooled.text import Text
+from unfooled.translation.attempt import TextGoal
 from unfooled.victims.fake import FakeVictim
 
 WEIGHTS = {"superb": 0.3, "pleasant": 0.1, "film": 0.02, "okay": 0.05, "plain": 0.0, "hardly": -0.15}

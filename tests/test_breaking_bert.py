@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from toys import Answering, attack_one, encoder, linear, tags
 from unfooled.attacks.breaking_bert import RECIPES, LowestConfidence
 from unfooled.attacks.checks import check_recipe
 from unfooled.attacks.parts.candidates import Neighbours
-from unfooled.attacks.parts.goals import OnlyClass, Targeted, Untargeted, aimed_at, for_labels, only_class
+from unfooled.attacks.parts.goals import OnlyClass, Targeted, Untargeted, aimed_at, only_class
 from unfooled.attacks.parts.gradient_importance import Gradient, z_scores
 from unfooled.attacks.parts.importance import Deletion, RandomOrder
 from unfooled.attacks.parts.selection import AttentionSelect
@@ -65,8 +66,13 @@ def synonyms(table: Mapping[str, list[str]]) -> Answering:
     return Answering(lambda item: tuple(table.get(item[0], ())))
 
 
+def fitted_to(chosen: Recipe, *labels: str) -> Recipe:
+    fit = getattr(chosen.goal, "fit", lambda _: chosen.goal)
+    return dataclasses.replace(chosen, goal=fit(SimpleNamespace(labels=labels)))
+
+
 def recipe(version: str = "paper", **changes: Any) -> Recipe:
-    chosen = for_labels(load_recipe(f"breaking-bert@{version}"), ("negative", "positive"))
+    chosen = fitted_to(load_recipe(f"breaking-bert@{version}"), "negative", "positive")
     search = dataclasses.replace(chosen.search, candidates=WordNetSynonyms(), **changes)  # type: ignore[type-var]
     return dataclasses.replace(chosen, search=search)
 
@@ -186,12 +192,12 @@ def test_settings_that_make_no_sense_are_refused(change: dict[str, Any]) -> None
 
 
 def test_a_class_is_found_by_its_name_at_the_victim() -> None:
-    chosen = for_labels(load_recipe("breaking-bert"), ("positive", "Negative", "neutral"))
+    chosen = fitted_to(load_recipe("breaking-bert"), "positive", "Negative", "neutral")
     assert chosen.goal == OnlyClass("Negative", Untargeted(), 1)
-    assert for_labels(chosen, ("anything",)) == chosen
+    assert fitted_to(chosen, "anything") == chosen
     with pytest.raises(DataError, match="--only any"):
-        for_labels(load_recipe("breaking-bert"), ("ham", "spam"))
-    assert for_labels(load_recipe("textfooler"), ("ham", "spam")) == load_recipe("textfooler")
+        fitted_to(load_recipe("breaking-bert"), "ham", "spam")
+    assert fitted_to(load_recipe("textfooler"), "ham", "spam") == load_recipe("textfooler")
 
 
 def test_a_target_keeps_the_class_it_starts_from() -> None:
@@ -206,7 +212,7 @@ def test_a_target_keeps_the_class_it_starts_from() -> None:
 def test_a_class_that_was_never_looked_up_is_an_error_not_a_skip() -> None:
     unready = dataclasses.replace(recipe(), goal=OnlyClass("negative"))
     result = attack_one(unready, oracles({}), "awful flight", label=0)
-    assert (result.outcome, "for_labels" in result.note) == ("error", True)
+    assert (result.outcome, "is not known" in result.note) == ("error", True)
 
 
 # -- importance ----------------------------------------------------------------------------------------

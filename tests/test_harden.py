@@ -17,8 +17,9 @@ import pytest
 
 from reviews import BAD, GOOD, sentences, write_csv
 from toys import encoder, neighbours, tags
+from unfooled.core import session
 from unfooled.data.dataset import Dataset
-from unfooled.defenses import courses, switching
+from unfooled.defenses import courses
 from unfooled.defenses.courses import AttackInLoop, alternatives_of_rows
 from unfooled.defenses.harden import harden
 from unfooled.defenses.ledger import Ledger
@@ -27,6 +28,7 @@ from unfooled.defenses.switch import Switch, as_text
 from unfooled.defenses.switching import Switcher
 from unfooled.errors import DataError, UnknownNameError, UserError, VictimError
 from unfooled.plugins import registry
+from unfooled.resources import store
 from unfooled.training.batches import add_extras, pad
 from unfooled.training.course import Extra, weighted_loss
 from unfooled.training.watching import TrainObserver
@@ -73,8 +75,8 @@ def words_by_heart(monkeypatch: pytest.MonkeyPatch) -> None:
         return (lambda _variant: made[name]) if kind == "oracle" else load(kind, name)
 
     monkeypatch.setattr(registry, "load", opened)
-    for module in (switching, courses):
-        monkeypatch.setattr(module, "require_resources", lambda names, who: None)
+    monkeypatch.setattr(session, "missing_resources", lambda names: [])
+    monkeypatch.setattr(store, "fingerprint", lambda name: "")
 
 
 def singles(n: int = 60) -> Dataset:
@@ -301,6 +303,26 @@ def test_adversarial_training_attacks_the_model_of_the_moment(
     texts = {text for text, _ in sentences(60)}
     assert all(extra.text not in texts for found in fooled for extras in found.values() for extra in extras)
     assert [note for note in seen.notes if "of 26 attacked texts fooled the model" in note]
+
+
+def test_adversarial_training_fits_its_attack_to_the_model(base: dict[str, str], tmp_path: Path) -> None:
+    # gs-gr draws its words from the model's own vocabulary, which it only knows once it is fitted.
+    seen = Seen()
+    options = {"attack": "gs-gr", "share": 0.3, "budget": 200, "epochs": 1}
+    harden(
+        "adversarial-training", base["lstm"], tmp_path / "at", data=singles(), options=options, observer=seen
+    )
+    lines = (tmp_path / "at").rglob("attacked-0.jsonl")
+    assert not [line for path in lines for line in path.read_text().splitlines() if '"error"' in line]
+    (note,) = [note for note in seen.notes if "attacked texts fooled the model" in note]
+    assert "ended in an error" not in note
+
+
+def test_a_training_that_adds_no_text_stops_and_says_so(base: dict[str, str], tmp_path: Path) -> None:
+    # Without a single query left no attack finds anything.
+    options = {"attack": "deepwordbug", "share": 0.3, "budget": 1, "epochs": 1}
+    with pytest.raises(UserError, match="fooled the model with none of"):
+        harden("adversarial-training", base["lstm"], tmp_path / "at", data=singles(), options=options)
 
 
 def test_freelb_steps_change_the_weights(base: dict[str, str], tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from unfooled.core.result import Result
-from unfooled.core.writing import REFERENCE
 from unfooled.papers.claims import All, AtLeast, Claim, EachAtMost, More, Near, Rule, Unmeasured
 from unfooled.papers.findings import (
     Difference,
@@ -28,6 +27,7 @@ from unfooled.papers.stages import (
     Rows,
 )
 from unfooled.text import Edit
+from unfooled.translation.attempt import REFERENCE
 
 
 class Known(Findings):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from reviews import sentences, write_csv
+from unfooled.core import session
 from unfooled.data.dataset import Dataset
 from unfooled.defenses import search as searching
 from unfooled.defenses.five import FiveVictim
@@ -117,7 +118,6 @@ def test_settings_that_do_not_fit_cost_one_trial(
 def test_fact_is_searched_by_training(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from reviews import BAD, GOOD
     from toys import encoder, neighbours, tags
-    from unfooled.defenses import switching
     from unfooled.plugins import registry
 
     near = {word: [other for other in group if other != word] for group in (GOOD, BAD) for word in group}
@@ -126,7 +126,7 @@ def test_fact_is_searched_by_training(base: str, tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(
         registry, "load", lambda kind, name: (lambda _: made[name]) if kind == "oracle" else load(kind, name)
     )
-    monkeypatch.setattr(switching, "require_resources", lambda names, who: None)
+    monkeypatch.setattr(session, "missing_resources", lambda names: [])
     data = Dataset.from_pairs(sentences(40), name="tiny")
     found = search(
         "fact", base, tmp_path / "s", trials=2, data=data, fixed={"epochs": 1, "alternatives": 1}, **SMALL

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from toys import Answering, encoder, neighbours, tags
+from unfooled.core import session
 from unfooled.core.questions import WordVectors
 from unfooled.core.victim import TextValue
 from unfooled.defenses.switch import Plan, Switch, as_text, draw_choices, switched, text_rng, with_string
@@ -315,7 +316,6 @@ def test_the_example_of_the_documentation_runs(monkeypatch: pytest.MonkeyPatch) 
 
     from test_docs import blocks
     from tiny_models import tiny
-    from unfooled.defenses import switching
     from unfooled.plugins import registry
 
     made: dict[str, Any] = {"neighbours": neighbours(NEAR), "tag": tags({}), "encode": encoder()}
@@ -323,7 +323,7 @@ def test_the_example_of_the_documentation_runs(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         registry, "load", lambda kind, name: (lambda _: made[name]) if kind == "oracle" else load(kind, name)
     )
-    monkeypatch.setattr(switching, "require_resources", lambda names, who: None)
+    monkeypatch.setattr(session, "missing_resources", lambda names: [])
     page = Path(__file__).parents[1] / "docs" / "hardening.md"
     (code,) = [one for one in blocks(page, "python") if "Switcher(" in one]
     names: dict[str, Any] = {"model": tiny("bert")}

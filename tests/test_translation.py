@@ -14,12 +14,13 @@ from typer.testing import CliRunner
 from tiny_translation import WORDS, parallel, victim, write_files
 from unfooled.attacks.parts.sources import UserTable
 from unfooled.cli.app import app
+from unfooled.core.attempt import live
 from unfooled.core.engine import Engine
+from unfooled.core.example import Example
 from unfooled.core.questions import Asked, Written
 from unfooled.core.recipe import Recipe, load_recipe, with_setting
 from unfooled.core.result import Result
 from unfooled.core.session import Settings
-from unfooled.core.writing import TextGoal, writing_attempt
 from unfooled.errors import CapabilityError, DataError, UserError
 from unfooled.report.diffs import output_pieces
 from unfooled.report.folder import write_report
@@ -31,6 +32,7 @@ from unfooled.text import Text
 from unfooled.translation.attacks.keyword_search import KeywordSearch
 from unfooled.translation.attacks.output_goals import BleuDrop, Keyword, NonOverlapping, words_of
 from unfooled.translation.attacks.typo import KEYS, KeyboardTypos, OneTypo, typos_of
+from unfooled.translation.attempt import TextGoal
 from unfooled.translation.bleu import compare, corpus_score, sentence_score
 from unfooled.translation.parallel import ParallelText
 from unfooled.victims.loading import load_victim
@@ -74,7 +76,9 @@ def oracles(vocabulary: Sequence[str] = tuple(WORDS)) -> dict[str, Any]:
 
 def run_one(recipe: Recipe, text: str, reference: str = "", answers: Any = None, **more: Any) -> Result:
     assert isinstance(recipe.goal, TextGoal)
-    program = writing_attempt(Text(text), reference, recipe.goal, recipe.search, key=0, seed=0, **more)
+    shared = {"key": 0, "seed": 0, "budget": more.get("budget")}
+    example = Example(0, Text(text).fields, 0, "text", reference=reference)
+    program = live(recipe.goal.attempt_on(example, **shared), recipe.search, max_words=more.get("max_words"))
     (finished,) = Engine[Result](answers or oracles()).run([(0, program)])
     assert finished.value is not None, finished.error
     return finished.value

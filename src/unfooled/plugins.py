@@ -98,6 +98,10 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "fluency": "unfooled.attacks.parts.fluency:Fluency",
         "grammar": "unfooled.attacks.parts.fluency:Grammar",
     },
+    # What a victim does where that is not to choose a class: how it is checked, asked and given data.
+    "task": {
+        "translation": "unfooled.translation.task:TASK",
+    },
     # Oracles that know the victim: opened with it and the variant.
     "inside": {
         "gradients": "unfooled.victims.torch.oracles:open_gradients",

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from unfooled.attacks.parts.goals import for_labels
-from unfooled.core.attempt import attempt
+from unfooled.core.attempt import Attempt, live
 from unfooled.core.engine import Engine
+from unfooled.core.example import Example
 from unfooled.core.questions import Asked, GradientItem, Marked, Projection, Pull, WordVectors, Written
 from unfooled.core.recipe import Recipe, recipe_from_json
 from unfooled.core.result import Result
-from unfooled.core.writing import TextGoal, writing_attempt
+from unfooled.core.victim import CLASSIFICATION
 from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.resources.fluency import Score
 from unfooled.text import Text
@@ -88,24 +88,31 @@ def _attack(
     budget: int | None = None,
 ) -> dict[int, Result]:
     answers = {name: _STAND_INS.get(name.partition(":")[0]) for name in recipe.oracles()}
-    goal = for_labels(recipe, LABELS).goal
-    answers |= dict(oracles or {}) | {"victim": _write if isinstance(goal, TextGoal) else _victim}
+    goal = recipe.goal.fit(_Classes()) if hasattr(recipe.goal, "fit") else recipe.goal
+    answers |= dict(oracles or {}) | {"victim": _victim if recipe.task == CLASSIFICATION else _write}
     made = {name: _Made(answer, batch) for name, answer in answers.items() if answer is not None}
     jobs = []
     for key, content in zip(keys or range(len(texts)), texts, strict=True):
         text = content if isinstance(content, Text) else Text(content)
         shared: dict[str, Any] = {"key": key, "seed": 1, "budget": budget}
-        if isinstance(goal, TextGoal):
-            program = writing_attempt(text, _output(text.string), goal, recipe.search, **shared)
+        if recipe.task == CLASSIFICATION:
+            a = Attempt(text, int(_victim(text.value).argmax()), goal, **shared)
         else:
-            label = int(_victim(text.value).argmax())
-            program = attempt(text, label, goal, recipe.search, **shared)
-        jobs.append((key, program))
+            names = [name for name, _ in text.fields]
+            example = Example(key, text.fields, 0, names[text.field], reference=_output(text.string))
+            a = goal.attempt_on(example, **shared)
+        jobs.append((key, live(a, recipe.search)))
     found = {}
     for finished in Engine[Result](made, window=window).run(jobs):
         assert finished.value is not None, finished.error
         found[finished.value.key] = finished.value
     return found
+
+
+class _Classes:
+    """All that a goal looks at of a victim."""
+
+    labels = LABELS
 
 
 def _number(text: str) -> float:

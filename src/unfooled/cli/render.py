@@ -16,12 +16,12 @@ from rich.table import Table
 from rich.text import Text as Styled
 
 from unfooled.core.result import Result
-from unfooled.core.writing import KEYWORD
 from unfooled.metrics.summary import Summary, decided, summarise
 from unfooled.report.diffs import Piece, as_written, output_pieces, pieces, visible
 from unfooled.report.tables import counts_line, signatures, summary_rows
 from unfooled.runs.file import RunFile
 from unfooled.runs.remarks import PREFIX
+from unfooled.translation.attempt import KEYWORD
 
 _LONGEST = 60  # characters shown of an edited word
 _STYLES = {"same": "", "gone": "red strike", "new": "bold green"}

@@ -68,6 +68,19 @@ class Attempt:
         """Distinct texts paid for."""
         return len(self._charged)
 
+    def begin(self) -> Program[tuple[Scored, str]]:
+        """The scored original, and why the example is passed over, or nothing."""
+        (start,) = yield from self.score([self.original])
+        if int(start.probs.argmax()) != self.label:
+            return start, "the victim was wrong before the attack"
+        passed_over = getattr(self.goal, "passed_over", None)  # a goal that does not attack every class
+        return start, passed_over(self.label) if passed_over else ""
+
+    @property
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        """What the result keeps beside the text that came out."""
+        return self.original.fields
+
     def score(
         self,
         texts: Sequence[Text],
@@ -180,22 +193,25 @@ def attempt(
     budget: int | None = None,
     max_words: int | None = None,
 ) -> Program[Result]:
-    """The whole life of one example, from the first query to its `Result`. Never raises an `Exception`."""
+    """Attack one text of a known class with a classifier's goal; see `live`."""
     a = Attempt(text, label, goal, key=key, seed=seed, budget=budget)
+    return (yield from live(a, search, max_words=max_words))
+
+
+def live(a: Attempt, search: Search, *, max_words: int | None = None) -> Program[Result]:
+    """The whole life of one example, from the first query to its `Result`. Never raises an `Exception`."""
     start: Scored | None = None
     final: Scored | None = None
     outcome: Outcome = "failure"
     note = ""
     try:
-        require_length(text, max_words)
-        (start,) = yield from a.score([text])
-        if int(start.probs.argmax()) != label:
-            outcome, note = "skipped", "the victim was wrong before the attack"
-        elif unwanted := getattr(goal, "passed_over", _wanted)(label):
+        require_length(a.original, max_words)
+        start, unwanted = yield from a.begin()
+        if unwanted:
             outcome, note = "skipped", unwanted
         elif start.success:
             outcome, note = "skipped", "the goal is reached without any edit"
-        elif not text.words:
+        elif not a.original.words:
             # Nothing could be tried, so nothing was learned: not a failed attack.
             outcome, note = "error", "there are no words to edit"
         else:
@@ -217,7 +233,7 @@ def conclude(a: Attempt, outcome: Outcome, start: Scored | None, final: Scored |
         key=a.key,
         outcome=outcome,
         label=a.label,
-        fields=text.fields,
+        fields=a.fields,
         field=text.field,
         perturbed=end.text.string if end else text.string,
         probs=tuple(start.probs.tolist()) if start else (),
@@ -237,11 +253,6 @@ def conclude(a: Attempt, outcome: Outcome, start: Scored | None, final: Scored |
 def require_length(text: Text, max_words: int | None) -> None:
     if max_words is not None and len(text.words) > max_words:
         raise ValueError(f"{len(text.words):,} words are more than the limit of {max_words:,} (--max-words)")
-
-
-def _wanted(_label: int) -> str:
-    """Most goals attack every class; one that does not has a method `passed_over(label) -> reason`."""
-    return ""
 
 
 def reason_of(error: Exception) -> str:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from unfooled.core.attempt import Goal, Search
-from unfooled.core.writing import TextGoal
+from unfooled.core.attempt import Search
+from unfooled.core.victim import task_of
 from unfooled.errors import RunFileError, UnknownNameError
 from unfooled.plugins import registry, unknown_name
 
@@ -27,7 +27,7 @@ class Recipe:
     version: str
     summary: str
     paper: str
-    goal: Goal | TextGoal
+    goal: Any  # a `Goal`, or what else its victims answer to
     search: Search
     needs: tuple[str, ...] = ("probabilities",)
 
@@ -44,6 +44,11 @@ class Recipe:
         """What it needs of the victim: its own `needs` and those of its parts."""
         found = (name for part in _parts(self) for name in getattr(part, "needs", ()))
         return tuple(dict.fromkeys(found))
+
+    @property
+    def task(self) -> str:
+        """What its victims do: `classification` or `translation`."""
+        return task_of(self.requires())
 
     def files(self) -> dict[str, str]:
         """Files of the user's own that its parts read, and how to make each."""

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unfooled.attacks.parts.goals import for_labels
 from unfooled.batching import Meter
-from unfooled.core.attempt import attempt
+from unfooled.core.attempt import Attempt, live
 from unfooled.core.engine import Engine
 from unfooled.core.example import Example
 from unfooled.core.oracle import AsyncOracle, Oracle
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe, fitted, settled
+from unfooled.core.recipe import Recipe, all_recipes, fitted, settled
 from unfooled.core.result import Result
-from unfooled.core.victim import Victim
+from unfooled.core.victim import CLASSIFICATION, Victim, task_of
 from unfooled.core.victim_oracle import oracle_for
-from unfooled.core.writing import TextGoal, writing_attempt
-from unfooled.errors import ResourceError, UserError
+from unfooled.errors import CapabilityError, ResourceError, UserError
 from unfooled.plugins import registry
 from unfooled.resources import store
-from unfooled.translation.oracles import WritingOracle
-from unfooled.translation.victim import Translator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +45,19 @@ class Settings:
 
 def require_resources(recipe: Recipe) -> dict[str, str]:
     """Fingerprints of what the recipe reads besides the victim; one error names all that is missing."""
-    if missing := missing_resources(recipe):
-        raise not_here(recipe.full_name, missing)
-    found = {name: _fingerprint(name, variant) for name, variant in _variants(recipe).items()}
+    require_oracles(recipe.oracles(), recipe.full_name)
+    found = {name: _fingerprint(name, variant) for name, variant in _variants(recipe.oracles()).items()}
     for path, remedy in recipe.files().items():
         if not Path(path).expanduser().is_file():
             raise ResourceError(f"{recipe.full_name} reads the file {path}, which is not here", remedy)
         found[f"file:{path}"] = store.fingerprint(path)
     return found
+
+
+def require_oracles(names: Sequence[str], who: str) -> None:
+    """One error names all resources that these oracles read and that are not here."""
+    if missing := missing_resources(names):
+        raise not_here(who, missing)
 
 
 def not_here(who: str, missing: list[str]) -> ResourceError:
@@ -66,15 +67,15 @@ def not_here(who: str, missing: list[str]) -> ResourceError:
     )
 
 
-def missing_resources(recipe: Recipe) -> list[str]:
-    known = {one.name: one.present for one in store.status()}
-    return sorted({one for one in _variants(recipe).values() if not known.get(one, True)})
+def missing_resources(names: Sequence[str]) -> list[str]:
+    known = {resource.name: resource.present for resource in store.status()}
+    return sorted({variant for variant in _variants(names).values() if not known.get(variant, True)})
 
 
-def _variants(recipe: Recipe) -> dict[str, str]:
+def _variants(names: Sequence[str]) -> dict[str, str]:
     """Oracles that are not the victim's own, and which resource each reads."""
     inside = registry.names("inside")
-    kinds = {name: name.partition(":") for name in recipe.oracles()}
+    kinds = {name: name.partition(":") for name in names}
     return {name: variant for name, (kind, _, variant) in kinds.items() if kind not in inside}
 
 
@@ -85,31 +86,54 @@ def _fingerprint(name: str, variant: str) -> str:
     return found
 
 
+def require_capabilities(recipe: Recipe, victim: Victim) -> None:
+    """Refuse an attack that asks what the victim cannot answer; the error names attacks that fit."""
+    task = task_of(victim.capabilities)
+    missing = [need for need in recipe.requires() if need not in victim.capabilities]
+    if recipe.task != task and task != CLASSIFICATION:
+        missing = ["classes"]
+    if not missing:
+        return
+    fit = [
+        known.full_name
+        for known in all_recipes()
+        if set(known.requires()) <= victim.capabilities and known.task == task
+    ]
+    raise CapabilityError(
+        f"{recipe.full_name} needs {' and '.join(missing)}, which {victim.name} does not give",
+        f"attacks that work on it: {', '.join(fit)}" if fit else "no attack works on such a victim yet",
+    )
+
+
 def prepared(recipe: Recipe, victim: Victim) -> tuple[Recipe, list[str]]:
     """The recipe for this victim on this machine, and what to tell the user. Again, it changes nothing."""
-    return settled(for_labels(fitted(recipe, victim), victim.labels))
+    return settled(fitted(recipe, victim))
 
 
-def open_oracles(recipe: Recipe, victim: Victim) -> dict[str, Oracle | AsyncOracle]:
-    """Everything the recipe asks, the victim last."""
-    inside = open_inside(recipe, victim)
+def open_named(names: Sequence[str], victim: Victim) -> dict[str, Oracle | AsyncOracle]:
+    """What programs ask besides the victim: resources, and what knows the victim from inside."""
+    inside = open_inside(names, victim)
     oracles: dict[str, Oracle | AsyncOracle] = {}
-    for name in recipe.oracles():
+    for name in names:
         kind, _, variant = name.partition(":")
         oracles[name] = inside[name] if name in inside else registry.load("oracle", kind)(variant)
-    oracles["victim"] = WritingOracle(victim) if isinstance(victim, Translator) else oracle_for(victim)
     return oracles
 
 
-def open_inside(recipe: Recipe, victim: Victim) -> dict[str, Oracle]:
+def open_inside(names: Sequence[str], victim: Victim) -> dict[str, Oracle]:
     """The oracles that know the victim. Cheap to open: what does not fit together is found out here."""
     inside = registry.names("inside")
-    split = {name: name.partition(":") for name in recipe.oracles()}
+    split = {name: name.partition(":") for name in names}
     return {
         name: registry.load("inside", kind)(victim, variant)
         for name, (kind, _, variant) in split.items()
         if kind in inside
     }
+
+
+def open_oracles(recipe: Recipe, victim: Victim) -> dict[str, Oracle | AsyncOracle]:
+    """Everything the recipe asks, the victim last."""
+    return open_named(recipe.oracles(), victim) | {"victim": oracle_for(victim)}
 
 
 class Session:
@@ -126,8 +150,6 @@ class Session:
     ) -> None:
         self.recipe, self.notices = prepared(recipe, victim)
         self.settings = settings or Settings()
-        goal = self.recipe.goal
-        self._goal = (goal, None) if isinstance(goal, TextGoal) else (None, goal)  # slow to find out
         self.oracles = dict(oracles) if oracles is not None else open_oracles(self.recipe, victim)
         self.engine: Engine[Result] = Engine(
             self.oracles,
@@ -148,17 +170,17 @@ class Session:
     def _program(self, example: Example) -> Program[Result]:
         if example.problem:
             return _unusable(example)
-        (writing, judging), search = self._goal, self.recipe.search
+        goal = self.recipe.goal
         shared: dict[str, Any] = {
             "key": example.key,
             "seed": self.settings.seed,
             "budget": self.settings.budget,
-            "max_words": self.settings.max_words,
         }
-        if writing is not None:
-            return writing_attempt(example.text(), example.reference, writing, search, **shared)
-        assert judging is not None
-        program = attempt(example.text(), example.label, judging, search, **shared)
+        if hasattr(goal, "attempt_on"):
+            a: Attempt = goal.attempt_on(example, **shared)
+        else:
+            a = Attempt(example.text(), example.label, goal, **shared)
+        program = live(a, self.recipe.search, max_words=self.settings.max_words)
         return _with_uncleaned(program, example) if example.uncleaned else program
 
     def counters(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -18,6 +18,14 @@ CAPABILITIES = ("probabilities", "gradients", "attention", "embeddings")
 
 # Sent once to a victim that has to be looked at before anything is known about it.
 SPECIMEN = "This is a short text."
+
+
+CLASSIFICATION, TRANSLATION = "classification", "translation"
+
+
+def task_of(capabilities: Collection[str]) -> str:
+    """What victims with these capabilities do; tasks other than classification are registered by a wing."""
+    return TRANSLATION if "translations" in capabilities else CLASSIFICATION
 
 
 @runtime_checkable

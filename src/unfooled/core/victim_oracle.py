@@ -8,8 +8,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.victim import Probabilities, TextValue, Victim
+from unfooled.core.oracle import AsyncOracle, Oracle
+from unfooled.core.victim import CLASSIFICATION, Probabilities, TextValue, Victim, task_of
 from unfooled.errors import VictimError
+from unfooled.plugins import registry
 from unfooled.victims.options import option
 
 DECIMALS = 6  # float32 scores change in the last digits with the batch; a search must not see them
@@ -111,6 +113,10 @@ class AsyncVictimOracle(VictimOracle):
         return to_rows(validate(answers, len(items), self.victim.labels, self.victim.name))
 
 
-def oracle_for(victim: Victim) -> VictimOracle:
-    """The oracle that suits the victim: async where the victim is."""
+def oracle_for(victim: Victim) -> Oracle | AsyncOracle:
+    """The oracle that suits the victim: its task's own, async where the victim is."""
+    task = task_of(victim.capabilities)
+    if task != CLASSIFICATION:
+        oracle: Oracle = registry.load("task", task).oracle(victim)
+        return oracle
     return AsyncVictimOracle(victim) if isinstance(victim, AsyncVictim) else VictimOracle(victim)

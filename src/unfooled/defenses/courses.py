@@ -16,22 +16,21 @@ Adversarial training in the way of A2T (Yoo, Qi: *Towards Improving Adversarial 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unfooled.core.attempt import attempt
-from unfooled.core.engine import Engine
+from unfooled.core.example import Example
 from unfooled.core.recipe import Recipe
 from unfooled.core.result import Result
+from unfooled.core.session import Session, Settings, require_capabilities, require_resources
 from unfooled.core.victim import TextValue
-from unfooled.core.writing import TextGoal
 from unfooled.defenses.ledger import Ledger
 from unfooled.defenses.switch import Plan, as_text, with_string
-from unfooled.defenses.switching import Switcher, open_oracles, require_resources
-from unfooled.errors import CapabilityError
+from unfooled.defenses.switching import Switcher
+from unfooled.errors import UserError
 from unfooled.training.course import Course, Extra
 from unfooled.training.families import Family, Value
 from unfooled.training.preparation import Prepared, Rows
@@ -127,7 +126,7 @@ class AttackInLoop(Continue):
         seed: int = 0,
     ) -> None:
         super().__init__(folder, start=start)
-        require_resources(recipe.oracles(), recipe.full_name)
+        require_resources(recipe)
         self.recipe = recipe
         self.rows = rows
         self.labels = tuple(labels)
@@ -153,46 +152,40 @@ class AttackInLoop(Continue):
             )
             for result in self._attack(victim, left, epoch):
                 fooled = result.outcome == "success"
-                ledger.add(result.key, outcome=result.outcome, text=result.perturbed if fooled else "")
+                text = result.perturbed if fooled else ""
+                ledger.add(result.key, outcome=result.outcome, text=text, note=result.note)
                 self.observer.working(f"attacks before epoch {epoch + 1}", len(ledger.rows), size)
-            found = {n: one["text"] for n, one in ledger.rows.items() if one["outcome"] == "success"}
-            errors = sum(one["outcome"] == "error" for one in ledger.rows.values())
+            found = {n: line["text"] for n, line in ledger.rows.items() if line["outcome"] == "success"}
+            errors = [line["note"] for line in ledger.rows.values() if line["outcome"] == "error"]
+        if not found and (epoch == 0 or len(errors) == size):
+            raise nothing_added(
+                f"{self.recipe.full_name} fooled the model with none of {size} training texts",
+                f"; {len(errors)} ended in an error: {errors[0]}" if errors else "",
+            )
         message = f"before epoch {epoch + 1}: {len(found)} of {size} attacked texts fooled the model"
-        self.observer.note(message + (f", {errors} ended in an error" if errors else ""))
+        self.observer.note(message + (f", {len(errors)} ended in an error" if errors else ""))
         texts = {n: as_text(self.rows.texts[n], self.field) for n in found}
         return {n: [Extra(with_string(texts[n], found[n]), self.weight)] for n in sorted(found)}
 
-    def _attack(self, victim: HuggingFaceVictim, numbers: Sequence[int], epoch: int) -> Any:
+    def _attack(self, victim: HuggingFaceVictim, numbers: Sequence[int], epoch: int) -> Iterator[Result]:
         if not numbers:
             return
-        goal = self.recipe.goal
-        missing = [need for need in self.recipe.needs if need not in victim.capabilities]
-        if missing or isinstance(goal, TextGoal):
-            raise CapabilityError(
-                f"{self.recipe.full_name} needs {' and '.join(missing) or 'translations'}, "
-                "which this model does not give",
-                "choose another attack",
-            )
-        engine: Engine[Result] = Engine(open_oracles(self.recipe.oracles(), victim, victim=True))
-        jobs = (
-            (
-                n,
-                attempt(
-                    as_text(self.rows.texts[n], self.field),
-                    int(self.rows.labels[n]),
-                    goal,
-                    self.recipe.search,
-                    key=n,
-                    seed=self.seed + epoch,
-                    budget=self.budget or None,
-                    max_words=5000,
-                ),
-            )
-            for n in numbers
+        require_capabilities(self.recipe, victim)
+        settings = Settings(seed=self.seed + epoch, budget=self.budget or None)
+        texts = {n: as_text(self.rows.texts[n], self.field) for n in numbers}
+        examples = (
+            Example(n, text.fields, int(self.rows.labels[n]), text.fields[text.field][0])
+            for n, text in texts.items()
         )
-        for finished in engine.run(jobs):
-            assert finished.value is not None, finished.error
-            yield finished.value
+        yield from Session(victim, self.recipe, settings).attack(examples)
+
+
+def nothing_added(cause: str, errors: str) -> UserError:
+    """A training that adds no text would be plain training under another name."""
+    return UserError(
+        f"{cause}{errors}: there is no text to train on besides the data",
+        "try the attack or the settings with `unfooled attack` first; retune trains on the plain data",
+    )
 
 
 def alternatives_of_rows(
@@ -228,6 +221,11 @@ def alternatives_of_rows(
             )
             observer.working("SWITCH", len(ledger.rows), len(texts))
         problems = [line["problem"] for line in ledger.rows.values() if line["problem"]]
+        if not any(line["strings"] for line in ledger.rows.values()):
+            raise nothing_added(
+                f"SWITCH found no alternative for any of {len(texts)} training texts",
+                f"; {len(problems)} ended in an error: {problems[0]}" if problems else "",
+            )
         if problems:
             observer.note(f"{len(problems)} texts got no alternatives because of an error: {problems[0]}")
         return {

@@ -8,12 +8,10 @@ from typing import NamedTuple
 from unfooled.core.engine import Engine
 from unfooled.core.oracle import AsyncOracle, Oracle
 from unfooled.core.program import Program
+from unfooled.core.session import open_named, require_oracles
 from unfooled.core.victim import TextValue, Victim
-from unfooled.core.victim_oracle import oracle_for
 from unfooled.defenses.switch import Choice, Plan, Switch, as_text, switched, with_string
-from unfooled.errors import CapabilityError, ResourceError
-from unfooled.plugins import registry
-from unfooled.resources import store
+from unfooled.errors import CapabilityError
 from unfooled.text import Text
 
 WINDOW = 1024  # texts under way at once; more of them mean fuller batches of equal length
@@ -44,13 +42,13 @@ class Switcher:
         window: int = WINDOW,
     ) -> None:
         if oracles is None:
-            require_resources(switch.asks, "SWITCH")
+            require_oracles(switch.asks, "SWITCH")
             if "gradients" not in model.capabilities:
                 raise CapabilityError(
                     f"SWITCH needs gradients, which {model.name} does not give",
                     "use a torch model",
                 )
-            oracles = open_oracles(switch.asks, model)
+            oracles = open_named(switch.asks, model)
         self.switch = switch
         self.model = model
         self.engine: Engine[tuple[Plan, list[Choice]]] = Engine(oracles, window=window)
@@ -95,33 +93,3 @@ class Switcher:
         if plan is None:
             plan = yield from self.switch.plan(text)
         return plan, (yield from self.switch.draw(text, plan, seed))
-
-
-def require_resources(names: Sequence[str], who: str) -> None:
-    """One error names all that is missing."""
-    inside = registry.names("inside")
-    variants = {name.partition(":")[2] for name in names if name.partition(":")[0] not in inside}
-    known = {one.name: one.present for one in store.status()}
-    missing = sorted(one for one in variants if not known.get(one, True))
-    if missing:
-        raise ResourceError(
-            f"{who} needs {', '.join(missing)}, not here yet",
-            f"run: unfooled resources get {' '.join(missing)}",
-        )
-
-
-def open_oracles(
-    names: Sequence[str], model: Victim, *, victim: bool = False
-) -> dict[str, Oracle | AsyncOracle]:
-    """What programs ask besides the victim; with `victim` that too, the last."""
-    inside = registry.names("inside")
-    oracles: dict[str, Oracle | AsyncOracle] = {}
-    for name in names:
-        kind, _, variant = name.partition(":")
-        if kind in inside:
-            oracles[name] = registry.load("inside", kind)(model, variant)
-        else:
-            oracles[name] = registry.load("oracle", kind)(variant)
-    if victim:
-        oracles["victim"] = oracle_for(model)
-    return oracles

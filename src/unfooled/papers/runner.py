@@ -140,7 +140,7 @@ class Laboratory:
             elif isinstance(stage, Attack) and not any(
                 is_file(value) for _, value in (*stage.changes, *stage.everywhere)
             ):
-                missing |= set(missing_resources(self.recipe(stage)))
+                missing |= set(missing_resources(self.recipe(stage).oracles()))
         if missing:
             raise not_here("this", sorted(missing))
 

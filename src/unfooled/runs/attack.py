@@ -15,17 +15,24 @@ import unfooled
 from unfooled.attacks.parts.goals import OnlyClass, aimed_at, aimed_at_word
 from unfooled.core.example import Example
 from unfooled.core.questions import Asked
-from unfooled.core.recipe import Recipe, all_recipes, load_recipe
+from unfooled.core.recipe import Recipe, load_recipe
 from unfooled.core.result import Result
-from unfooled.core.session import Session, Settings, open_inside, prepared, require_resources
+from unfooled.core.session import (
+    Session,
+    Settings,
+    open_inside,
+    prepared,
+    require_capabilities,
+    require_resources,
+)
 from unfooled.core.victim import TextValue, Victim
-from unfooled.core.writing import TextGoal
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
-from unfooled.errors import CapabilityError, DataError, VictimError
+from unfooled.errors import DataError, VictimError
 from unfooled.metrics.summary import Summary, summarise
 from unfooled.runs.file import RunFile
 from unfooled.runs.workers import attack_in_workers
+from unfooled.translation.attempt import TextGoal
 from unfooled.translation.outputs import keep_attention
 from unfooled.translation.parallel import ParallelText, load_parallel
 from unfooled.translation.preflight import preflight_translator
@@ -113,7 +120,7 @@ def attack(
     for notice in notices:
         observer.noticed(notice)
     resources = require_resources(recipe)
-    open_inside(recipe, victim)  # what does not fit is said before a run file is made
+    open_inside(recipe.oracles(), victim)  # what does not fit is said before a run file is made
 
     total = len(dataset) if limit is None else min(limit, len(dataset))
     sample = [one for one in islice(_chosen(islice(dataset, total), keys), _looks(keys)) if not one.problem]
@@ -157,24 +164,6 @@ def attack(
     if isinstance(victim, Translator):
         keep_attention(Path(out), victim)
     return Run(Path(out))
-
-
-def require_capabilities(recipe: Recipe, victim: Victim) -> None:
-    missing = [need for need in recipe.requires() if need not in victim.capabilities]
-    if isinstance(victim, Translator) and not isinstance(recipe.goal, TextGoal):
-        missing = ["classes"]
-    if not missing:
-        return
-    fit = [
-        one.full_name
-        for one in all_recipes()
-        if set(one.requires()) <= victim.capabilities
-        and isinstance(one.goal, TextGoal) == isinstance(victim, Translator)
-    ]
-    raise CapabilityError(
-        f"{recipe.full_name} needs {' and '.join(missing)}, which {victim.name} does not give",
-        f"attacks that work on it: {', '.join(fit)}" if fit else "no attack works on such a victim yet",
-    )
 
 
 def aim_at(recipe: Recipe, target: str, labels: tuple[str, ...]) -> Recipe:

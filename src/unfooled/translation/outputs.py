@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from unfooled.core.result import Result
 from unfooled.core.victim import Victim
-from unfooled.core.writing import REFERENCE
 from unfooled.runs.file import RunFile
 from unfooled.runs.remarks import write_remark
+from unfooled.translation.attempt import REFERENCE
 from unfooled.translation.bleu import METRICS, Compared, compare
 
 ATTENTION = "attention"  # the remark that holds maps of a few examples

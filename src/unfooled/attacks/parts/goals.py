@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from unfooled.core.attempt import Goal
 from unfooled.core.recipe import Recipe
-from unfooled.core.writing import TextGoal
+from unfooled.core.victim import CLASSIFICATION, Victim
 from unfooled.errors import DataError
 
 EVERY_CLASS = "any"
@@ -40,7 +39,7 @@ class OnlyClass:
     """Another goal, pursued on the examples of one class.
 
     The others are scored once and skipped: they count in the accuracy before and after the attack, not in
-    its success rate. `label` is the number of the class, filled in when the victim is known (`for_labels`).
+    its success rate. `label` is the number of the class, filled in when the victim is known.
     """
 
     name: str
@@ -50,16 +49,29 @@ class OnlyClass:
     def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
         return self.goal.judge(probs, label)
 
+    def fit(self, victim: Victim) -> OnlyClass:
+        """The class by its number, once the victim's classes are known."""
+        if self.label is not None:
+            return self
+        found = [i for i, label in enumerate(victim.labels) if label.casefold() == self.name.casefold()]
+        if len(found) != 1:
+            raise DataError(
+                f"only examples of the class {self.name!r} are attacked, which the victim does not have",
+                f"name one of its classes ({', '.join(victim.labels)}) with --only, "
+                f"or attack all with --only {EVERY_CLASS}",
+            )
+        return replace(self, name=victim.labels[found[0]], label=found[0])
+
     def passed_over(self, label: int) -> str:
         if self.label is None:
-            raise ValueError(f"the number of the class {self.name!r} is not known; see goals.for_labels")
+            raise ValueError(f"the number of the class {self.name!r} is not known before a victim is fitted")
         return "" if label == self.label else f"only examples of the class {self.name} are attacked"
 
 
 def only_class(recipe: Recipe, name: str) -> Recipe:
     """The same attack on the examples of one class; `any` attacks all."""
     goal = recipe.goal.goal if isinstance(recipe.goal, OnlyClass) else recipe.goal
-    if isinstance(goal, TextGoal):
+    if recipe.task != CLASSIFICATION:
         raise DataError(f"{recipe.full_name} knows no classes", "leave --only out")
     return replace(recipe, goal=goal if name == EVERY_CLASS else OnlyClass(name, goal))
 
@@ -76,21 +88,6 @@ def aimed_at_word(recipe: Recipe, word: str) -> Recipe:
     if not hasattr(recipe.goal, "keyword"):
         raise DataError(f"{recipe.full_name} makes no word appear", "--target is for targeted-keyword")
     try:
-        return replace(recipe, goal=replace(recipe.goal, keyword=word))  # type: ignore[type-var]
+        return replace(recipe, goal=replace(recipe.goal, keyword=word))
     except ValueError as error:
         raise DataError(f"--target {word}: {error}", "give one word of the target language") from None
-
-
-def for_labels(recipe: Recipe, labels: Sequence[str]) -> Recipe:
-    """The recipe for a victim with these classes: names of classes become numbers."""
-    goal = recipe.goal
-    if not isinstance(goal, OnlyClass) or goal.label is not None:
-        return recipe
-    found = [i for i, label in enumerate(labels) if label.casefold() == goal.name.casefold()]
-    if len(found) != 1:
-        raise DataError(
-            f"{recipe.full_name} attacks examples of the class {goal.name!r}, which the victim does not have",
-            f"name one of its classes ({', '.join(labels)}) with --only, "
-            f"or attack all with --only {EVERY_CLASS}",
-        )
-    return replace(recipe, goal=replace(goal, name=labels[found[0]], label=found[0]))

@@ -9,9 +9,9 @@ from unfooled.attacks.parts.replacement import FromVocabulary
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.core.questions import OWN, Asked, Forced, Pulled
-from unfooled.core.writing import WritingAttempt
 from unfooled.text import Text
 from unfooled.translation.attacks.output_goals import words_of
+from unfooled.translation.attempt import WritingAttempt
 
 _ANY_NUMBER = 1 << 30
 

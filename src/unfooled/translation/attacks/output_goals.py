@@ -1,4 +1,4 @@
-"""What an attack wants of a victim that writes text. See `core/writing.py`."""
+"""What an attack wants of a victim that writes text. See `translation/attempt.py`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from unfooled.core.program import Program, ask
 from unfooled.core.questions import Written
-from unfooled.core.writing import WritingAttempt
 from unfooled.text import WORD
+from unfooled.translation.attempt import TextGoal, WritingAttempt
 from unfooled.translation.bleu import sentence_score
 
 
@@ -19,7 +19,7 @@ def words_of(text: str) -> Counter[str]:
 
 
 @dataclass(frozen=True)
-class Keyword:
+class Keyword(TextGoal):
     """A word that shall appear in the output; the score is its best log-probability over the places there.
 
     Where none is given, each example draws one from the training's target words of the ranks `first` to
@@ -59,7 +59,7 @@ class Keyword:
 
 
 @dataclass(frozen=True)
-class NonOverlapping:
+class NonOverlapping(TextGoal):
     """No word of the output before is in the output after, or at most the share `kept` of them."""
 
     kept: float = 0.0
@@ -80,7 +80,7 @@ class NonOverlapping:
 
 
 @dataclass(frozen=True)
-class BleuDrop:
+class BleuDrop(TextGoal):
     """The sentence's BLEU falls by more than the share `least` of what it was.
 
     It is measured against the reference; against the output before the attack where there is none. A sentence

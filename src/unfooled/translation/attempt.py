@@ -6,32 +6,36 @@ file) is that of any other attempt; only the goal reads texts where others read 
 
 from __future__ import annotations
 
-import dataclasses
+import abc
 from collections.abc import Hashable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
-from unfooled.core.attempt import Attempt, Scored, Search, conclude, reason_of, require_length
+from unfooled.core.attempt import Attempt, Scored
+from unfooled.core.example import Example
 from unfooled.core.program import Program, ask
 from unfooled.core.questions import Asked, Written
-from unfooled.core.result import Outcome, Result
-from unfooled.errors import BudgetExhaustedError
 from unfooled.text import Text
 
 # Names of what a result's fields hold beside the text that was attacked.
 REFERENCE, KEYWORD = "reference", "keyword"
 
 
-@runtime_checkable
-class TextGoal(Protocol):
+class TextGoal(abc.ABC):
     """What an attack wants of a victim that writes."""
 
+    def attempt_on(self, example: Example, **shared: Any) -> WritingAttempt:
+        """The attempt in which this goal is pursued on an example."""
+        return WritingAttempt(example.text(), example.reference, self, **shared)
+
+    @abc.abstractmethod
     def take_aim(self, a: WritingAttempt, /) -> Program[str]:
         """Decide what this example is after (`a.keyword`); returns why it is passed over, or nothing."""
-        ...
 
-    def judge(self, answers: Sequence[Written], a: WritingAttempt, /) -> tuple[list[float], list[bool]]: ...
+    @abc.abstractmethod
+    def judge(self, answers: Sequence[Written], a: WritingAttempt, /) -> tuple[list[float], list[bool]]:
+        """A score to raise and whether the goal is reached, for each answer."""
 
 
 class WritingAttempt(Attempt):
@@ -47,12 +51,20 @@ class WritingAttempt(Attempt):
         self.before = ""  # the output for the original text
         self.keyword = ""
 
-    def begin(self) -> Program[None]:
-        """Ask for the original's output, which goals compare with."""
+    def begin(self) -> Program[tuple[Scored, str]]:
+        """Asks for the original's output, which goals compare with, before it is scored."""
         value = self.original.string
         self._pay([value])
         (answer,) = yield from ask("victim", [Asked(value)])
         self.before = answer.output
+        unwanted = yield from self.goal.take_aim(self)
+        (start,) = yield from self.score([self.original])
+        return start, unwanted
+
+    @property
+    def fields(self) -> tuple[tuple[str, str], ...]:
+        more = ((REFERENCE, self.reference), (KEYWORD, self.keyword))
+        return (*self.original.fields, *((name, value) for name, value in more if value))
 
     def _question(self, value: str | tuple[str, ...]) -> Hashable:
         return Asked(value if isinstance(value, str) else value[self.original.field], self.keyword)
@@ -65,43 +77,3 @@ class WritingAttempt(Attempt):
             Scored(text, np.zeros(0), score, success, output=answer.output)
             for text, answer, score, success in zip(texts, answers, scores, successes, strict=True)
         ]
-
-
-def writing_attempt(
-    text: Text,
-    reference: str,
-    goal: TextGoal,
-    search: Search,
-    *,
-    key: int,
-    seed: int,
-    budget: int | None = None,
-    max_words: int | None = None,
-) -> Program[Result]:
-    """The whole life of one example, from the first query to its `Result`. Never raises an `Exception`."""
-    a = WritingAttempt(text, reference, goal, key=key, seed=seed, budget=budget)
-    start: Scored | None = None
-    final: Scored | None = None
-    outcome: Outcome = "failure"
-    note = ""
-    try:
-        require_length(text, max_words)
-        yield from a.begin()
-        unwanted = yield from goal.take_aim(a)
-        (start,) = yield from a.score([text])
-        if unwanted:
-            outcome, note = "skipped", unwanted
-        elif start.success:
-            outcome, note = "skipped", "the goal is reached without any edit"
-        elif not text.words:
-            outcome, note = "error", "there are no words to edit"
-        else:
-            final = yield from search.run(a, start)
-            note = a.note
-    except BudgetExhaustedError as spent:
-        final, note = a.best, str(spent)
-    except Exception as error:
-        outcome, final, note = "error", None, reason_of(error)
-    result = conclude(a, outcome, start, final, note)
-    more = [(name, value) for name, value in ((REFERENCE, reference), (KEYWORD, a.keyword)) if value]
-    return dataclasses.replace(result, fields=(*result.fields, *more))
