@@ -19,13 +19,13 @@ from reviews import BAD, GOOD, sentences, write_csv
 from toys import encoder, neighbours, tags
 from unfooled.core import session
 from unfooled.data.dataset import Dataset
-from unfooled.defenses import courses
-from unfooled.defenses.courses import AttackInLoop, alternatives_of_rows
+from unfooled.defenses import fact
+from unfooled.defenses.adversarial_training import AttackInLoop
 from unfooled.defenses.harden import harden
 from unfooled.defenses.ledger import Ledger
-from unfooled.defenses.methods import METHODS, find_method
+from unfooled.defenses.methods import all_methods, find_method
 from unfooled.defenses.switch import Switch, as_text
-from unfooled.defenses.switching import Switcher
+from unfooled.defenses.switching import Switcher, alternatives_of_rows
 from unfooled.errors import DataError, UnknownNameError, UserError, VictimError
 from unfooled.plugins import registry
 from unfooled.resources import store
@@ -195,14 +195,14 @@ def test_pairs_keep_their_premise(
     base: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     added: list[Any] = []
-    ordinary = courses.alternatives_of_rows
+    ordinary = alternatives_of_rows
 
     def watched(*args: Any, **more: Any) -> Any:
         found = ordinary(*args, **more)
         added.append((args[1], found))
         return found
 
-    monkeypatch.setattr(courses, "alternatives_of_rows", watched)
+    monkeypatch.setattr(fact, "alternatives_of_rows", watched)
     harden("fact", base["pairs"], tmp_path / "fact", data=pairs(), options={**SWITCH, "epochs": 1})
     ((texts, found),) = added
     assert sum(map(len, found.values())) > len(texts)
@@ -435,7 +435,7 @@ def test_finished_is_finished(base: dict[str, str], tmp_path: Path) -> None:
 
 def test_mistakes_are_named(base: dict[str, str], tmp_path: Path) -> None:
     data, out = singles(), tmp_path / "x"
-    with pytest.raises(UnknownNameError, match="no method called 'fackt'"):
+    with pytest.raises(UnknownNameError, match="no defense called 'fackt'"):
         harden("fackt", base["lstm"], out, data=data)
     with pytest.raises(UserError, match="nothing to train on"):
         harden("fact", base["lstm"], out)
@@ -473,7 +473,7 @@ def test_mistakes_are_named(base: dict[str, str], tmp_path: Path) -> None:
 def test_the_table_is_complete() -> None:
     from unfooled.cli.harden_commands import HARDEN_EPILOG
 
-    for name, method in METHODS.items():
+    for name, method in all_methods().items():
         assert find_method(name) is method
         assert f"{name}: {method.summary}" in HARDEN_EPILOG
         assert set(method.ranges) <= set(method.defaults)
@@ -544,8 +544,8 @@ def test_mistakes_on_the_command_line(base: dict[str, str], tmp_path: Path) -> N
     augment = ["harden", "--method", "augment", "--model", base["lstm"], "--data", str(rows)]
     assert "there is no run" in run(*augment, *out, "--samples", str(tmp_path / "none"), code=2)
     listed = run("harden", "--list")
-    assert all(name in listed for name in METHODS)
-    assert {one["name"] for one in json.loads(run("harden", "--list", "--json"))} == set(METHODS)
+    assert all(name in listed for name in all_methods())
+    assert {one["name"] for one in json.loads(run("harden", "--list", "--json"))} == set(all_methods())
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from toy_plan import REVIEWS, Seen
 from unfooled.cli.app import app, main
-from unfooled.defenses.methods import METHODS, TRAINING
+from unfooled.defenses.methods import TRAINING, all_methods
 from unfooled.defenses.settings import settle as settle_method
 from unfooled.errors import ResourceError, UnknownNameError, UserError
 from unfooled.papers.document import Block, Bullets, Grid, Heading, Paragraph, to_html, to_markdown
@@ -53,7 +53,7 @@ def test_plans_fit_together(name: str, scale: Any) -> None:
         if isinstance(stage, Train):
             settle(find_family(stage.family), dict(stage.options))
         elif isinstance(stage, Harden):
-            known = {**TRAINING, **METHODS[stage.method].defaults}
+            known = {**TRAINING, **all_methods()[stage.method].defaults}
             settle_method(known, dict(stage.options), stage.method)
         elif isinstance(stage, Attack):
             plain = [(key, value) for key, value in stage.changes if not str(value).startswith("{")]

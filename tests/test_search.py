@@ -140,7 +140,7 @@ def test_mistakes_are_named(base: str, tmp_path: Path) -> None:
     out = tmp_path / "s"
     with pytest.raises(UserError, match="no ranges"):
         search("retune", base, out, **SMALL)
-    with pytest.raises(UnknownNameError, match="no method called"):
+    with pytest.raises(UnknownNameError, match="no defense called"):
         search("fivee", base, out, **SMALL)
     with pytest.raises(DataError, match="no pre-made samples"):
         search("five", base, out, clean=rows(3), premade=rows(0))

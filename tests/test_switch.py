@@ -12,7 +12,15 @@ from toys import Answering, encoder, neighbours, tags
 from unfooled.core import session
 from unfooled.core.questions import WordVectors
 from unfooled.core.victim import TextValue
-from unfooled.defenses.switch import Plan, Switch, as_text, draw_choices, switched, text_rng, with_string
+from unfooled.defenses.switch import (
+    SwapOptions,
+    Switch,
+    as_text,
+    draw_choices,
+    switched,
+    text_rng,
+    with_string,
+)
 from unfooled.defenses.switching import Switcher
 from unfooled.errors import CapabilityError, OracleError, UserError
 from unfooled.victims.fake import FakeVictim
@@ -158,9 +166,9 @@ def test_exhausted_candidates_give_fewer_alternatives() -> None:
 
 
 def test_draws_are_distinct_for_few_and_for_many_texts() -> None:
-    few = Plan((0, 1), (("a", "b"), ("c", "d", "e")))
+    few = SwapOptions((0, 1), (("a", "b"), ("c", "d", "e")))
     assert len(draw_choices(few, 6, np.random.default_rng(0))) == 6
-    many = Plan(tuple(range(6)), tuple(tuple(f"{i}{j}" for j in range(10)) for i in range(6)))
+    many = SwapOptions(tuple(range(6)), tuple(tuple(f"{i}{j}" for j in range(10)) for i in range(6)))
     choices = draw_choices(many, 500, np.random.default_rng(0))
     assert len(set(choices)) == len(choices)
     assert 490 <= len(choices) <= 500
@@ -257,7 +265,7 @@ def test_a_known_plan_saves_the_gradients() -> None:
 
 def test_switched_and_with_string() -> None:
     text = as_text("Dull, dull.")
-    assert switched(text, Plan((1, 0), (("slow", "x"), ("Grey",))), (1, 0)) == "Grey, x."
+    assert switched(text, SwapOptions((1, 0), (("slow", "x"), ("Grey",))), (1, 0)) == "Grey, x."
     assert with_string(as_text(("p", "h")), "new") == ("p", "new")
     assert with_string(as_text("p"), "new") == "new"
 

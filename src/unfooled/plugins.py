@@ -57,6 +57,16 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "five": "unfooled.defenses.saving:load_five",
         "defense": "unfooled.defenses.saving:load_defense",
     },
+    # Ways to harden a classifier; see `defenses.methods`.
+    "defense": {
+        "adversarial-training": "unfooled.defenses.adversarial_training:METHOD",
+        "augment": "unfooled.defenses.augment:METHOD",
+        "fact": "unfooled.defenses.fact:METHOD",
+        "five": "unfooled.defenses.five:METHOD",
+        "freelb": "unfooled.defenses.freelb:METHOD",
+        "fuse": "unfooled.defenses.fuse:METHOD",
+        "retune": "unfooled.defenses.retune:METHOD",
+    },
     "oracle": {
         "neighbours": "unfooled.resources.neighbours:open_neighbours",
         "encode": "unfooled.resources.encoders:open_encoder",

@@ -21,7 +21,7 @@ from unfooled.core.victim import TextValue
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
 from unfooled.defenses.harden import Hardened, harden
-from unfooled.defenses.methods import METHODS, TRAINING, find_method
+from unfooled.defenses.methods import TRAINING, all_methods, find_method
 from unfooled.errors import DataError, UserError
 from unfooled.training.preparation import DEFAULT_SHARE
 from unfooled.victims.loading import load_victim
@@ -135,12 +135,12 @@ def show_methods(*, as_json: bool) -> None:
                 "defaults": dict(one.defaults) | (dict(TRAINING) if one.kind == "train" else {}),
                 "ranges": {name: str(drawn) for name, drawn in one.ranges.items()},
             }
-            for one in METHODS.values()
+            for one in all_methods().values()
         ]
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     console = Console()
-    for one in METHODS.values():
+    for one in all_methods().values():
         console.print(f"[bold]{one.name}[/]: {one.summary} [dim]({one.paper})[/]", highlight=False)
         console.print(_settings_table(one.defaults, one.ranges))
     console.print("[bold]every method that trains[/]", highlight=False)

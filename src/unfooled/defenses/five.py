@@ -27,9 +27,12 @@ import numpy as np
 from unfooled.core.questions import GradientItem, Marked, Of, Readable, WordVectors, mark
 from unfooled.core.victim import Probabilities, TextValue, Victim, softmax
 from unfooled.defenses.ensemble import Ensemble, innermost
+from unfooled.defenses.methods import VOTES, Method
+from unfooled.defenses.settings import defaults_of
 from unfooled.defenses.switch import Importance, as_text, important_words, require_stopwords
 from unfooled.defenses.voting import Vote, combine, require_seed, require_vote
 from unfooled.errors import CapabilityError, UserError
+from unfooled.training.families import Range
 from unfooled.victims.torch.noise import Logits, NoiseReader, Noisy, TorchNoise
 from unfooled.victims.torch.oracles import GradientOracle, steady
 
@@ -144,3 +147,19 @@ class FiveVictim(Ensemble):
 
     def _marked(self, text: TextValue) -> Marked:
         return mark(as_text(text, self.settings.field))
+
+
+METHOD = Method(
+    name="five",
+    summary="votes over copies with noise on the embeddings of the most important words",
+    paper="Mein, Hartman, Morris 2020 (FireBERT)",
+    defaults=defaults_of(Five),
+    ranges={
+        "words": Range(1, 10),
+        "sigma": Range(0.02, 10.0, log=True),
+        "copies": Range(2, 15),
+        "vote": VOTES,
+    },
+    victim=FiveVictim,
+    settings=Five,
+)

@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from unfooled.defenses.courses import Continue
+from unfooled.defenses.methods import Method
+from unfooled.defenses.retune import Continue
 from unfooled.errors import UserError
 
 
@@ -92,3 +93,12 @@ def shifted(model: Any, ids: Any, shift: Any) -> Iterator[None]:
 
 def _length(values: Any) -> Any:
     return values.flatten(1).norm(dim=1)[:, None, None]
+
+
+METHOD = Method(
+    name="freelb",
+    summary="gradient steps on the input embeddings inside each batch",
+    paper="Zhu et al. 2020 (FreeLB)",
+    defaults={"steps": 3, "step_size": 0.1, "magnitude": 0.1, "radius": 0.6},
+    course=lambda given: FreeLB(given.folder, start=given.start, **given.settings),
+)

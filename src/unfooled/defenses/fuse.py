@@ -29,11 +29,14 @@ import numpy as np
 from unfooled.core.questions import Marked, Of, Readable, WordVectors, mark
 from unfooled.core.victim import Probabilities, TextValue, Victim, digest, softmax
 from unfooled.defenses.ensemble import Ensemble, ask_in_batches, innermost
+from unfooled.defenses.methods import VOTES, Method
+from unfooled.defenses.settings import defaults_of
 from unfooled.defenses.switch import Similarity, Switch, as_text
-from unfooled.defenses.switching import Switched, Switcher
+from unfooled.defenses.switching import RANGES, Switched, Switcher
 from unfooled.defenses.voting import Vote, combine, require_seed, require_vote
 from unfooled.errors import CapabilityError
 from unfooled.text import Text
+from unfooled.training.families import Range
 from unfooled.victims.loading import load_victim
 from unfooled.victims.randomness import Logits, log
 from unfooled.victims.torch.noise import NoiseReader, Noisy
@@ -183,3 +186,14 @@ class FuseVictim(Ensemble):
 
 def _marked_in(text: Text, field: int) -> Marked:
     return mark(text) if text.field == field else mark(as_text(text.value, field))
+
+
+METHOD = Method(
+    name="fuse",
+    summary="votes over the text and its SWITCH alternatives",
+    paper="Mein, Hartman, Morris 2020 (FireBERT)",
+    defaults=defaults_of(Fuse),
+    ranges=RANGES | {"words": Range(1, 10), "alternatives": Range(2, 14), "vote": VOTES},
+    victim=FuseVictim,
+    settings=Fuse,
+)

@@ -7,26 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from unfooled.core.recipe import load_recipe
-from unfooled.core.victim import TextValue, digest
+from unfooled.core.victim import CLASSIFICATION, TextValue, digest, task_of
 from unfooled.data.dataset import Dataset
 from unfooled.defenses import saving
-from unfooled.defenses.courses import AttackInLoop, Continue, Fact, alternatives_of_rows
-from unfooled.defenses.freelb import FreeLB
-from unfooled.defenses.methods import TRAINING, Method, check_training, find_method
-from unfooled.defenses.settings import build, settle
-from unfooled.defenses.switch import Switch
-from unfooled.defenses.switching import Switcher
+from unfooled.defenses.methods import TRAINING, Hardening, Method, check_training, find_method
+from unfooled.defenses.settings import settle
 from unfooled.errors import DataError, UserError, VictimError
 from unfooled.training import record
-from unfooled.training.course import Course
 from unfooled.training.families import FAMILIES, Family, find_family
-from unfooled.training.preparation import DEFAULT_SHARE, Prepared, Rows, prepare
+from unfooled.training.preparation import DEFAULT_SHARE, Prepared, joined, prepare
 from unfooled.training.trainer import Trained, plan_of, train_prepared
 from unfooled.training.watching import TrainObserver
-from unfooled.translation.victim import Translator
 from unfooled.victims.loading import DEFENSE_FILE, load_victim
 from unfooled.victims.torch.huggingface import HuggingFaceVictim
 
@@ -81,10 +72,11 @@ def harden(
     if folder == base.folder:
         raise UserError(f"{out} is the model to harden", "name another folder with --out")
     held = record.claim(folder, plan, resume=resume, restart=restart)
-    if held["status"] != "finished" and method == "augment" and samples is None:
-        rows = _with_alternatives(rows, base, settings, training, folder, watcher)
-    course = _course(chosen, base, settings, training, rows, folder, watcher)
-    trained = train_prepared(family, training, rows, folder, held, watcher, course)
+    given = Hardening(base, settings, training, rows, folder, watcher)
+    if held["status"] != "finished" and chosen.add_rows is not None and samples is None:
+        given = replace(given, rows=chosen.add_rows(given))
+    assert chosen.course is not None
+    trained = train_prepared(family, training, given.rows, folder, held, watcher, chosen.course(given))
     return Hardened(folder, method, settings | training, trained)
 
 
@@ -101,7 +93,7 @@ def _aligned(data: Dataset, base: HuggingFaceVictim) -> Dataset:
 def trainable(model: str, method: str) -> HuggingFaceVictim:
     """The model as a frozen victim, if it is one that can be trained on."""
     victim = load_victim(model)
-    if isinstance(victim, Translator):
+    if task_of(victim.capabilities) != CLASSIFICATION:
         raise VictimError(
             f"{model} writes text, and {method} trains models that choose a class", "give a classifier"
         )
@@ -150,79 +142,10 @@ def _wrap(method: Method, model: str, folder: Path, options: Mapping[str, Any], 
     return Hardened(folder, method.name, victim.describe())
 
 
-def _course(
-    method: Method,
-    base: HuggingFaceVictim,
-    settings: Mapping[str, Any],
-    training: Mapping[str, Any],
-    rows: Prepared,
-    out: Path,
-    observer: TrainObserver,
-) -> Course:
-    assert base.folder is not None
-    scratch, start, seed = out / record.CHECKPOINTS, str(training["start"]), int(training["seed"])
-    if method.name == "fact":
-        if not 0 < settings["weight"] <= 100:
-            raise UserError(f"weight={settings['weight']} makes no sense", "weight is above 0")
-        return Fact(
-            base.folder,
-            Switcher(build(Switch, settings), base),
-            rows.train,
-            scratch=scratch,
-            observer=observer,
-            start=start,
-            weight=settings["weight"],
-            fresh=settings["fresh"],
-            field=settings["field"],
-            seed=seed,
-        )
-    if method.name == "adversarial-training":
-        if not 0 < settings["share"] <= 1:
-            raise UserError(f"share={settings['share']} makes no sense", "share is above 0 and at most 1")
-        return AttackInLoop(
-            base.folder,
-            load_recipe(settings["attack"]),
-            rows.train,
-            labels=rows.labels,
-            scratch=scratch,
-            observer=observer,
-            start=start,
-            share=settings["share"],
-            budget=settings["budget"],
-            weight=settings["weight"],
-            field=settings["field"],
-            seed=seed,
-        )
-    if method.name == "freelb":
-        return FreeLB(base.folder, start=start, **settings)
-    return Continue(base.folder, start=start)
-
-
-def _with_alternatives(
-    rows: Prepared,
-    base: HuggingFaceVictim,
-    settings: Mapping[str, Any],
-    training: Mapping[str, Any],
-    out: Path,
-    observer: TrainObserver,
-) -> Prepared:
-    """The rows and, behind them, their SWITCH alternatives."""
-    made = alternatives_of_rows(
-        Switcher(build(Switch, settings), base),
-        rows.train.texts,
-        out / record.CHECKPOINTS,
-        observer,
-        field=settings["field"],
-        seed=int(training["seed"]),
-    )
-    more = [(text, int(rows.train.labels[n])) for n, texts in made.items() for text in texts]
-    return replace(rows, train=_joined(rows.train, more))
-
-
 def _with_samples(
     method: Method, rows: Prepared, samples: Sequence[tuple[TextValue, int]], observer: TrainObserver
 ) -> Prepared:
-    if method.name != "augment":
+    if not method.takes_samples:
         raise UserError(f"{method.name} takes no samples of a run", "use --method augment")
     if not samples:
         raise DataError("the run holds no text that fooled its model", "attack more examples")
@@ -234,12 +157,7 @@ def _with_samples(
         )
     observer.note(f"{len(samples)} samples join {len(rows.train)} training rows")
     fingerprint = digest(rows.fingerprint, *(f"{label}:{text}" for text, label in samples))
-    return replace(rows, train=_joined(rows.train, samples), fingerprint=fingerprint)
-
-
-def _joined(rows: Rows, more: Sequence[tuple[TextValue, int]]) -> Rows:
-    labels = np.array([label for _, label in more], dtype=np.int64)
-    return Rows([*rows.texts, *(text for text, _ in more)], np.concatenate([rows.labels, labels]))
+    return replace(rows, train=joined(rows.train, samples), fingerprint=fingerprint)
 
 
 def _seed_of(base: HuggingFaceVictim) -> int:

@@ -1,34 +1,81 @@
-"""The ways to harden a classifier: what each does, where it comes from, its settings and search ranges.
+"""The ways to harden a classifier: what a method declares, and what it is given to work with.
 
-This table is what `unfooled harden --list` shows and what `unfooled search` draws from.
+A method is one file with a `METHOD` in it and one line in the registry (kind `defense`), or an entry point
+`unfooled.defense`. What it declares is what `unfooled harden --list` shows and `unfooled search` draws from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from unfooled.defenses.five import Five
-from unfooled.defenses.fuse import Fuse
-from unfooled.defenses.settings import defaults_of
-from unfooled.defenses.switch import Switch
+from unfooled.defenses.ensemble import Ensemble
 from unfooled.errors import UserError
-from unfooled.plugins import unknown_name
+from unfooled.plugins import registry
+from unfooled.training import record
+from unfooled.training.course import Course
 from unfooled.training.families import Choice, Range
+from unfooled.training.preparation import Prepared
+from unfooled.training.watching import TrainObserver
+from unfooled.victims.torch.huggingface import HuggingFaceVictim
 
 
 @dataclass(frozen=True)
+class Hardening:
+    """One training under way, as a method sees it."""
+
+    model: HuggingFaceVictim  # frozen, as it was before
+    settings: Mapping[str, Any]  # the method's own
+    training: Mapping[str, Any]  # those of `TRAINING`
+    rows: Prepared
+    out: Path
+    observer: TrainObserver
+
+    @property
+    def folder(self) -> Path:
+        """Where the model lies that is trained on."""
+        assert self.model.folder is not None
+        return self.model.folder
+
+    @property
+    def scratch(self) -> Path:
+        """For work that must survive a stop; gone when the training is finished."""
+        return self.out / record.CHECKPOINTS
+
+    @property
+    def start(self) -> str:
+        return str(self.training["start"])
+
+    @property
+    def seed(self) -> int:
+        return int(self.training["seed"])
+
+
+@dataclass(frozen=True, kw_only=True)
 class Method:
-    """`wrap` puts a defence around a model, `train` makes a new model out of it."""
+    """`victim` puts a defence around a model; `course` makes a new model out of it. A method has one of them.
+
+    `settings` builds what `victim` takes beside the model. `add_rows` changes the training rows first, where
+    no finished samples were given in place of what it would make (`takes_samples`).
+    """
 
     name: str
-    kind: Literal["wrap", "train"]
     summary: str
     paper: str
-    defaults: Mapping[str, Any] = field(hash=False)
+    defaults: Mapping[str, Any] = field(hash=False, default_factory=dict)
     ranges: Mapping[str, Range | Choice] = field(hash=False, default_factory=dict)
+    victim: type[Ensemble] | None = None
+    settings: type[Any] | None = None
+    course: Callable[[Hardening], Course] | None = None
+    add_rows: Callable[[Hardening], Prepared] | None = None
+    takes_samples: bool = False
+
+    @property
+    def kind(self) -> Literal["wrap", "train"]:
+        return "wrap" if self.victim is not None else "train"
 
 
 # How the new model is trained, besides what the method says. Batch, rate and length come from the model's own
@@ -48,100 +95,16 @@ TRAINING: Mapping[str, Any] = MappingProxyType(
     }
 )
 
-_FIREBERT = "Mein, Hartman, Morris 2020 (FireBERT)"
-# The paper's filter at 0 takes no text away here (see `fuse.py`), so its time is saved.
-_SWITCH = defaults_of(Switch) | {"words": 9, "similarity": "none"}
-_SWITCH_RANGES: dict[str, Range | Choice] = {
-    "words": Range(1, 25),
-    "candidates": Range(5, 20),
-    "pos": Choice((True, False)),
-    "similarity": Choice(("none", "rank", "filter")),
-    "multiplier": Range(1, 20),
-}
-_VOTES = Choice(("majority", "mean-logits", "mean-probs"))
-
-
-def _method(
-    name: str,
-    kind: Literal["wrap", "train"],
-    summary: str,
-    paper: str,
-    defaults: Mapping[str, Any],
-    ranges: Mapping[str, Range | Choice] | None = None,
-) -> tuple[str, Method]:
-    frozen = MappingProxyType(dict(defaults)), MappingProxyType(dict(ranges or {}))
-    return name, Method(name, kind, summary, paper, *frozen)
-
-
-METHODS: Mapping[str, Method] = MappingProxyType(
-    dict(
-        (
-            _method(
-                "fact",
-                "train",
-                "SWITCH alternatives of each text join its batch, with the same label",
-                _FIREBERT,
-                _SWITCH | {"weight": 1.0, "fresh": False, "field": -1},
-                {**_SWITCH_RANGES, "alternatives": Range(1, 4), "weight": Range(0.25, 1.0)},
-            ),
-            _method(
-                "fuse",
-                "wrap",
-                "votes over the text and its SWITCH alternatives",
-                _FIREBERT,
-                defaults_of(Fuse),
-                {**_SWITCH_RANGES, "words": Range(1, 10), "alternatives": Range(2, 14), "vote": _VOTES},
-            ),
-            _method(
-                "five",
-                "wrap",
-                "votes over copies with noise on the embeddings of the most important words",
-                _FIREBERT,
-                defaults_of(Five),
-                {
-                    "words": Range(1, 10),
-                    "sigma": Range(0.02, 10.0, log=True),
-                    "copies": Range(2, 15),
-                    "vote": _VOTES,
-                },
-            ),
-            _method(
-                "augment",
-                "train",
-                "SWITCH alternatives, or samples of a finished attack, are added to the training rows",
-                "data augmentation; samples as in Jin et al. 2020, section 5",
-                _SWITCH | {"field": -1},
-            ),
-            _method(
-                "adversarial-training",
-                "train",
-                "each epoch attacks the model as it is then, and trains on the texts that fooled it",
-                "Yoo, Qi 2021 (A2T)",
-                {"attack": "textfooler", "share": 0.2, "budget": 200, "weight": 1.0, "field": -1},
-            ),
-            _method(
-                "freelb",
-                "train",
-                "gradient steps on the input embeddings inside each batch",
-                "Zhu et al. 2020 (FreeLB)",
-                {"steps": 3, "step_size": 0.1, "magnitude": 0.1, "radius": 0.6},
-            ),
-            _method(
-                "retune",
-                "train",
-                "more epochs on the plain data: the control for every other method",
-                "Mein, Hartman, Morris 2020, section 3.5",
-                {},
-            ),
-        )
-    )
-)
+VOTES = Choice(("majority", "mean-logits", "mean-probs"))
 
 
 def find_method(name: str) -> Method:
-    if name not in METHODS:
-        raise unknown_name("method", name, list(METHODS))
-    return METHODS[name]
+    found: Method = registry.load("defense", name)
+    return found
+
+
+def all_methods() -> dict[str, Method]:
+    return {name: find_method(name) for name in registry.names("defense")}
 
 
 def check_training(options: Mapping[str, Any]) -> None:
@@ -159,8 +122,3 @@ def check_training(options: Mapping[str, Any]) -> None:
     for name, choices in (("keep", ("best", "last")), ("start", ("model", "body"))):
         if options[name] not in choices:
             raise UserError(f"{name}={options[name]} is not known", f"use {' or '.join(choices)}")
-
-
-def help_table() -> str:
-    """The methods in one line each, for `--help`."""
-    return "\n".join(f"  {one.name}: {one.summary}" for one in METHODS.values())

@@ -16,28 +16,33 @@ from typing import Any
 
 from unfooled.core.victim import Victim
 from unfooled.defenses.ensemble import Ensemble, own_settings
-from unfooled.defenses.five import Five, FiveVictim
-from unfooled.defenses.fuse import Fuse, FuseVictim
-from unfooled.defenses.settings import build, defaults_of, settle
+from unfooled.defenses.methods import Method, all_methods, find_method
+from unfooled.defenses.settings import build, settle
 from unfooled.errors import UserError, VictimError
 from unfooled.plugins import unknown_name
 from unfooled.victims.loading import DEFENSE_FILE, load_victim
-
-WRAPPERS: Mapping[str, tuple[type[Any], type[Ensemble]]] = {
-    "five": (Five, FiveVictim),
-    "fuse": (Fuse, FuseVictim),
-}
 
 
 def wrap(
     method: str, model: Victim, settings: Mapping[str, Any] | None = None, *, name: str = ""
 ) -> Ensemble:
     """`method` around `model`; settings as text or in their own types."""
-    if method not in WRAPPERS:
-        raise unknown_name("defence around a model", method, sorted(WRAPPERS))
-    kind, victim = WRAPPERS[method]
-    settled = settle(defaults_of(kind), settings or {}, method)
-    return victim(model, build(kind, settled), name=name)
+    chosen = _wrapper(method)
+    assert chosen.victim is not None
+    assert chosen.settings is not None
+    settled = settle(chosen.defaults, settings or {}, method)
+    return chosen.victim(model, build(chosen.settings, settled), name=name)
+
+
+def wrappers() -> list[str]:
+    """Names of the defences around a model."""
+    return [name for name, method in all_methods().items() if method.kind == "wrap"]
+
+
+def _wrapper(method: str) -> Method:
+    if method not in wrappers():
+        raise unknown_name("defence around a model", method, wrappers())
+    return find_method(method)
 
 
 def save(victim: Ensemble, out: Path, *, model: str, options: Mapping[str, Any] | None = None) -> None:
@@ -96,9 +101,9 @@ def load_defense(
     folder = Path(rest).expanduser()
     saved = _read(folder)
     method = str(saved["method"])
-    if method not in WRAPPERS:
+    if method not in wrappers():
         raise VictimError(f"{folder}: the defence {method!r} is not known", "upgrade unfooled")
-    mine, inner = own_settings(defaults_of(WRAPPERS[method][0]), options)
+    mine, inner = own_settings(_wrapper(method).defaults, options)
     model = load_victim(
         absolute_spec(str(saved["model"]), folder),
         labels=labels,
@@ -123,7 +128,7 @@ def _around(
         raise VictimError(
             f"{method}: says which defence, but not around which model", f"write {method}:MODEL"
         )
-    names = defaults_of(WRAPPERS[method][0])
+    names = _wrapper(method).defaults
     mine, inner = own_settings(names, options)
     try:
         model = load_victim(rest, labels=labels, trust_pickle=trust_pickle, **inner)

@@ -43,13 +43,13 @@ from unfooled.text import Text, match_case
 
 Similarity = Literal["none", "rank", "filter"]
 Importance = Literal["loss", "squared-logits"]
-Choice: TypeAlias = tuple[int, ...]  # the number of a candidate for every position of a plan
+Swaps: TypeAlias = tuple[int, ...]  # the number of a candidate for every position of a plan
 
 _CONTEXT = 4  # words on each side that the tagger sees, as in the attacks
 _ENUMERATED = 4096  # up to so many different texts, the draws are a random order of all of them
 
 
-class Plan(NamedTuple):
+class SwapOptions(NamedTuple):
     """What may be swapped in one text: positions, the most important first, and what may stand there."""
 
     positions: tuple[int, ...]
@@ -97,10 +97,10 @@ class Switch:
 
     # -- programs ----------------------------------------------------------------------------------
 
-    def plan(self, text: Text) -> Program[Plan]:
+    def plan(self, text: Text) -> Program[SwapOptions]:
         """Steps 1 to 3: nothing of them is random, so one plan serves any number of draws."""
         if not text.words:
-            return Plan((), ())
+            return SwapOptions((), ())
         (slopes,) = yield from ask(f"gradients:{self.importance}", [GradientItem(mark(text))])
         waiting = important_words(slopes, self.stopwords)
         chosen: list[tuple[int, tuple[str, ...]]] = []
@@ -109,9 +109,9 @@ class Switch:
             batch, waiting = waiting[:room], waiting[room:]
             found = yield from self._candidates(text, batch)
             chosen += [(i, options) for i, options in zip(batch, found, strict=True) if options]
-        return Plan(tuple(i for i, _ in chosen), tuple(options for _, options in chosen))
+        return SwapOptions(tuple(i for i, _ in chosen), tuple(options for _, options in chosen))
 
-    def draw(self, text: Text, plan: Plan, seed: int) -> Program[list[Choice]]:
+    def draw(self, text: Text, plan: SwapOptions, seed: int) -> Program[list[Swaps]]:
         """Steps 4 and 5: the choices that stay, the best first. `switched` makes texts of them."""
         if not plan.positions:
             return []
@@ -123,7 +123,7 @@ class Switch:
             choices = [choices[i] for i in order]
         elif self.similarity == "filter":
             # In portions: encoding stops as soon as enough have passed, with the same outcome.
-            passed: list[Choice] = []
+            passed: list[Swaps] = []
             while choices and len(passed) < self.alternatives:
                 room = self.alternatives - len(passed)
                 batch, choices = choices[:room], choices[room:]
@@ -145,7 +145,7 @@ class Switch:
                 options[n] = tuple(one for one, tag in zip(options[n], tags, strict=True) if tag == own)
         return [one[: self.candidates] for one in options]
 
-    def _similarities(self, text: Text, plan: Plan, choices: Sequence[Choice]) -> Program[list[float]]:
+    def _similarities(self, text: Text, plan: SwapOptions, choices: Sequence[Swaps]) -> Program[list[float]]:
         strings = [switched(text, plan, choice) for choice in choices]
         vectors = np.array((yield from ask(f"encode:{self.encoder}", [text.string, *strings])))
         rounded: list[float] = np.round((vectors[1:] @ vectors[0]).astype(np.float64), 6).tolist()
@@ -199,7 +199,7 @@ def text_rng(value: TextValue, field: int, seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, field % len(parts), int.from_bytes(digest.digest(), "little")])
 
 
-def draw_choices(plan: Plan, count: int, rng: np.random.Generator) -> list[Choice]:
+def draw_choices(plan: SwapOptions, count: int, rng: np.random.Generator) -> list[Swaps]:
     """Up to `count` different choices."""
     sizes = [len(options) for options in plan.options]
     total = math.prod(sizes)
@@ -210,7 +210,7 @@ def draw_choices(plan: Plan, count: int, rng: np.random.Generator) -> list[Choic
     return list(dict.fromkeys(map(tuple, picked.tolist())))
 
 
-def switched(text: Text, plan: Plan, choice: Choice) -> str:
+def switched(text: Text, plan: SwapOptions, choice: Swaps) -> str:
     """The editable field with the chosen candidates in place; all else as it was."""
     parts: list[str] = []
     end = 0

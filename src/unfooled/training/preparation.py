@@ -124,3 +124,9 @@ def _check(rows: Rows, data: Dataset) -> None:
             "there is nothing to tell apart",
             "give rows of at least two classes, or name the right column with --label-column",
         )
+
+
+def joined(rows: Rows, more: Sequence[tuple[TextValue, int]]) -> Rows:
+    """The rows with more texts and classes behind them."""
+    labels = np.array([label for _, label in more], dtype=np.int64)
+    return Rows([*rows.texts, *(text for text, _ in more)], np.concatenate([rows.labels, labels]))

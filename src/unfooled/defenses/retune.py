@@ -1,0 +1,51 @@
+"""Retuning: more epochs on the plain data, the control for every other method.
+
+Mein, Hartman, Morris: *FireBERT*, 2020, section 3.5. What a defence gains beyond this it gains by itself, and
+not by longer training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from unfooled.defenses.methods import Method
+from unfooled.training.course import Course
+from unfooled.training.families import Family, Value
+from unfooled.training.preparation import Prepared
+from unfooled.training.watching import TrainObserver
+from unfooled.victims.torch.huggingface import longest_input
+
+
+class Continue(Course):
+    """Goes on from a model that is trained already; on its own this is the retuned control."""
+
+    def __init__(self, folder: Path, *, start: str = "model") -> None:
+        self.folder = folder
+        self.start = start
+
+    def make(
+        self, family: Family, options: Mapping[str, Value], data: Prepared, observer: TrainObserver
+    ) -> tuple[Any, Any]:
+        if self.start == "body":
+            return super().make(family, options, data, observer)
+        import transformers
+
+        from unfooled.victims.torch import word_models as models
+
+        models.register()
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(
+            self.folder, local_files_only=True, use_safetensors=True
+        )
+        tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
+        tokenizer.model_max_length = min(int(options["max_length"]), longest_input(model.config, tokenizer))
+        return model.float(), tokenizer
+
+
+METHOD = Method(
+    name="retune",
+    summary="more epochs on the plain data: the control for every other method",
+    paper="Mein, Hartman, Morris 2020, section 3.5",
+    course=lambda given: Continue(given.folder, start=given.start),
+)
