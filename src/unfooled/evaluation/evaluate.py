@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from unfooled.attacks.goals import for_labels
 from unfooled.core.recipe import Recipe, load_recipe
 from unfooled.core.result import Result
 from unfooled.data.dataset import Dataset
@@ -25,10 +26,11 @@ from unfooled.evaluation.illusions.checks import CHECKS, run_checks
 from unfooled.evaluation.illusions.diagnosis import Gradients, Looks, look, look_at_gradients, same_again
 from unfooled.evaluation.illusions.standing import CheckResult, Flags, Standing, counted
 from unfooled.evaluation.illusions.verdict import MISSING_CONTROL, Rival, Verdict, judge
-from unfooled.evaluation.metrics import Mean, Rate, decided
+from unfooled.evaluation.metrics import Mean, Rate, Tries, decided
 from unfooled.evaluation.naming import load_models, roles
 from unfooled.evaluation.remarks import write_remark
 from unfooled.evaluation.replay import Sample
+from unfooled.evaluation.run import Run, rows_to_read
 from unfooled.evaluation.session import Settings
 from unfooled.evaluation.statistics import f1_interval
 from unfooled.registry import unknown_name
@@ -67,6 +69,8 @@ class ModelReport:
     chance: str
     checks: tuple[CheckResult, ...]
     verdict: Verdict | None
+    tries: Tries  # of the attack on this model
+    cautions: tuple[str, ...]  # what must be said beside the numbers of that attack
 
     def to_dict(self) -> dict[str, Any]:
         rates = {name: getattr(self, name).to_dict() for name in _RATES}
@@ -81,6 +85,8 @@ class ModelReport:
             "errors": self.errors,
             "chance": self.chance,
             "checks": [check.to_dict() for check in self.checks],
+            "tries": self.tries.to_dict(),
+            "cautions": list(self.cautions),
             "verdict": self.verdict.to_dict() if self.verdict else None,
         }
 
@@ -141,11 +147,14 @@ def evaluate(
     base, control = roles(list(models), base, control)
     _require(checks, averages, draws, limit, clean_limit)
     dataset = data if isinstance(data, Dataset) else load_data(data)
-    n = len(dataset) if limit is None else min(limit, len(dataset))
+    recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
+    victims = load_models(models)  # all of them now: a wrong path must not show up after hours
+    labels = victims[base].labels
+    n = rows_to_read(dataset.aligned(labels, label_map), for_labels(recipe, labels), limit)
     bench = Bench(
-        recipe=load_recipe(recipe) if isinstance(recipe, str) else recipe,
+        recipe=recipe,
         settings=settings or Settings(),
-        limit=n,
+        rows=n,
         workers=workers,
         averages=tuple(sorted(averages)),
         draws=draws,
@@ -154,7 +163,6 @@ def evaluate(
     )
     out = Path(out)
     order = [base, *([control] if control else []), *(name for name in models if name not in (base, control))]
-    victims = load_models(models)  # all of them now: a wrong path must not show up after hours
     subjects: dict[str, Subject] = {}
     scored: dict[str, list[Result]] = {}
     samples: dict[int, Result] = {}
@@ -212,7 +220,7 @@ def _attacked(
     with bench.watcher.wait(f"{name}: a look at the model"):
         looks, gradients = _looked_at(bench, victim, data, folder, hard)
     subject = Subject(name, victim, data, folder, looks, gradients)
-    keys = {one.key for one in islice(data, bench.limit)}
+    keys = {one.key for one in islice(data, bench.rows)}
     flags = bench.attack(subject, subject.facing, subject.attack_run, title="attack")
     if not looks.random:
         # A model may be random only where it is unsure: the attack has been there.
@@ -285,7 +293,7 @@ def _verdict(subject: Subject, own: Rival, base: Rival, control: Rival | None) -
         clean=own.clean,
         premade=own.premade,
         checks=subject.checks,
-        findings=[*subject.looks.findings(), *found],
+        findings=[*subject.looks.findings(), *found, *Run(subject.attack_run).summary().cautions],
         base=base,
         control=control,
     )
@@ -302,6 +310,7 @@ def _report(
     told = [one for one in results if one.outcome != "error"]
     attacked = [one for one in told if one.outcome != "skipped"]
     won = [one for one in attacked if one.outcome == "success"]
+    summary = Run(subject.attack_run).summary()
     return ModelReport(
         name=subject.name,
         role=role,
@@ -321,6 +330,8 @@ def _report(
         chance=subject.looks.chance,
         checks=tuple(subject.checks),
         verdict=verdict,
+        tries=summary.tries,
+        cautions=summary.cautions,
     )
 
 

@@ -28,13 +28,17 @@ from unfooled.victims.translator_oracles import WritingOracle
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What shapes a result besides victim, data and recipe; `window` and `cache_size` only shape speed."""
+    """What shapes a result besides victim, data and recipe; `window` and `cache_size` only shape speed.
+
+    `any_language` attacks texts in a script that the attack's words do not know; see `coverage.py`.
+    """
 
     seed: int = 0
     budget: int | None = None
     max_words: int | None = 5000
     window: int = 256
     cache_size: int = 20_000
+    any_language: bool = False
 
     def __post_init__(self) -> None:
         least = {"seed": 0, "budget": 1, "max_words": 1, "window": 1, "cache_size": 0}
@@ -90,13 +94,15 @@ def prepared(recipe: Recipe, victim: Victim) -> tuple[Recipe, list[str]]:
     return settled(for_labels(fitted(recipe, victim), victim.labels))
 
 
-def open_oracles(recipe: Recipe, victim: Victim) -> dict[str, Oracle | AsyncOracle]:
-    """Everything the recipe asks, the victim last."""
-    inside = open_inside(recipe, victim)
+def open_oracles(
+    recipe: Recipe, victim: Victim, opened: Mapping[str, Oracle | AsyncOracle] | None = None
+) -> dict[str, Oracle | AsyncOracle]:
+    """Everything the recipe asks, the victim last. Those that are `opened` already are not opened again."""
+    known = {**open_inside(recipe, victim), **(opened or {})}
     oracles: dict[str, Oracle | AsyncOracle] = {}
     for name in recipe.oracles():
         kind, _, variant = name.partition(":")
-        oracles[name] = inside[name] if name in inside else registry.load("oracle", kind)(variant)
+        oracles[name] = known[name] if name in known else registry.load("oracle", kind)(variant)
     oracles["victim"] = WritingOracle(victim) if isinstance(victim, Translator) else oracle_for(victim)
     return oracles
 
