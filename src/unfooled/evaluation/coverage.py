@@ -48,8 +48,8 @@ class Coverage:
             f"{attack} would try nothing: the texts are {self.language}, and {self.source} has no "
             f"candidate in {self.language.script} letters for any of the {self.words} words looked at. "
             "Texts that no attack touches read as robust",
-            "use an attack on spelling (--attack deepwordbug, or --candidates characters), or a table of your "
-            "own (--candidates table:PATH); --any-language attacks all the same",
+            "use an attack on spelling (--attack deepwordbug, or --candidates characters), or your own table "
+            "(--candidates table:PATH); --any-language attacks all the same",
         )
 
     def warnings(self, attack: str) -> list[str]:
