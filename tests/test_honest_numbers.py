@@ -1,4 +1,4 @@
-"""An attack that finds nothing to try is no robustness: not in the table, the report, the file or the gate."""
+"""An attack that finds nothing to try is no robustness: not in a table, a report, a file or a gate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from unfooled.errors import DataError, UserError
 from unfooled.evaluation.coverage import Coverage
 from unfooled.evaluation.evaluate import evaluate
 from unfooled.evaluation.run import Run, attack
-from unfooled.evaluation.session import Settings
+from unfooled.evaluation.session import Settings, prepared
 from unfooled.evaluation.store import RunFile
 from unfooled.report.html import write_html
 from unfooled.report.tables import footnotes, summary_rows
@@ -300,14 +300,10 @@ def test_a_smaller_n_is_explained(tmp_path: Path) -> None:
 
 
 def test_a_notice_is_printed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import unfooled.evaluation.run as run_module
+    def noticing(recipe: Recipe, victim: Any) -> tuple[Recipe, list[str]]:
+        return prepared(recipe, victim)[0], ["a threshold was chosen for another encoder"]
 
-    original = run_module.prepared
-
-    def prepared(recipe: Recipe, victim: Any) -> tuple[Recipe, list[str]]:
-        return original(recipe, victim)[0], ["a threshold was chosen for another encoder"]
-
-    monkeypatch.setattr(run_module, "prepared", prepared)
+    monkeypatch.setattr("unfooled.evaluation.run.prepared", noticing)
     (tmp_path / "d.csv").write_text("text,label\na great film,positive\nan awful film,negative\n")
     out = str(tmp_path / "r")
     command = ["attack", "-m", "fake", "-d", str(tmp_path / "d.csv"), "-a", "deepwordbug", "-o", out]

@@ -89,7 +89,7 @@ def test_what_cannot_be_a_threshold_is_refused() -> None:
         ({"positive": 0.6, "negative": 0.6}, "every class has a threshold"),
     ):
         with pytest.raises(VictimError, match=cause):
-            Thresholded(victim, wrong)  # type: ignore[arg-type]
+            Thresholded(victim, wrong)
     decides = FunctionVictim(lambda texts: ["a"] * len(texts), labels=("a", "b"))
     with pytest.raises(VictimError, match="no score per class"):
         Thresholded(decides, {"a": 0.5})
