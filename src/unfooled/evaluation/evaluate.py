@@ -26,7 +26,7 @@ from unfooled.evaluation.illusions.checks import CHECKS, run_checks
 from unfooled.evaluation.illusions.diagnosis import Gradients, Looks, look, look_at_gradients, same_again
 from unfooled.evaluation.illusions.standing import CheckResult, Flags, Standing, counted
 from unfooled.evaluation.illusions.verdict import MISSING_CONTROL, Rival, Verdict, judge
-from unfooled.evaluation.metrics import Mean, Rate, Tries, decided
+from unfooled.evaluation.metrics import Mean, Rate, Tries, cautions, decided
 from unfooled.evaluation.naming import load_models, roles
 from unfooled.evaluation.remarks import write_remark
 from unfooled.evaluation.replay import Sample
@@ -293,7 +293,7 @@ def _verdict(subject: Subject, own: Rival, base: Rival, control: Rival | None) -
         clean=own.clean,
         premade=own.premade,
         checks=subject.checks,
-        findings=[*subject.looks.findings(), *found, *Run(subject.attack_run).summary().cautions],
+        findings=[*subject.looks.findings(), *found, *cautions(*_tried(subject))],
         base=base,
         control=control,
     )
@@ -310,7 +310,7 @@ def _report(
     told = [one for one in results if one.outcome != "error"]
     attacked = [one for one in told if one.outcome != "skipped"]
     won = [one for one in attacked if one.outcome == "success"]
-    summary = Run(subject.attack_run).summary()
+    warnings, tries = _tried(subject)
     return ModelReport(
         name=subject.name,
         role=role,
@@ -330,9 +330,16 @@ def _report(
         chance=subject.looks.chance,
         checks=tuple(subject.checks),
         verdict=verdict,
-        tries=summary.tries,
-        cautions=summary.cautions,
+        tries=tries,
+        cautions=cautions(warnings, tries),
     )
+
+
+def _tried(subject: Subject) -> tuple[tuple[str, ...], Tries]:
+    """Warnings about the attack on a model, and what it tried on the rows of this evaluation."""
+    summary = Run(subject.attack_run).summary()
+    rows = [one for one in subject.results() if one.key in subject.standing.active]
+    return summary.warnings, Tries.of(rows, summary.tries.bound)
 
 
 def _before(scored: Sequence[Result]) -> Flags:

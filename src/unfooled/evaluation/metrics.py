@@ -6,7 +6,7 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -127,6 +127,13 @@ class Tries:
     none: int = 0  # of these, withstood nothing at all
     bound: int = FEW_EDITS
 
+    @classmethod
+    def of(cls, results: Iterable[Result], bound: int) -> Tries:
+        attacked = [one for one in results if one.outcome in ("success", "failure") and one.tried is not None]
+        withstood = [one.tried or 0 for one in attacked if one.outcome == "failure"]
+        few = sum(tried < bound for tried in withstood)
+        return cls(len(attacked), few, withstood.count(0), bound)
+
     @property
     def mostly_none(self) -> bool:
         """Nothing could be tried on most examples: whatever the rates say, it is no robustness."""
@@ -185,10 +192,7 @@ class Summary:
     @property
     def cautions(self) -> tuple[str, ...]:
         """What must be said beside these numbers: else they read as more robust than they are."""
-        if not self.tries.mostly_none:
-            return self.warnings
-        nothing = f"the attack could try nothing on {self.tries.none} of {self.tries.n} examples"
-        return (*self.warnings, f"{nothing}: that these withstood it says nothing about robustness")
+        return cautions(self.warnings, self.tries)
 
     def recall_of(self, name: str) -> Recall | None:
         return next((one for one in self.recalls if one.name.casefold() == name.casefold()), None)
@@ -222,6 +226,13 @@ class Summary:
             ],
             "error_notes": [{"message": e.message, "count": e.count, "key": e.key} for e in self.error_notes],
         }
+
+
+def cautions(warnings: Sequence[str], tries: Tries) -> tuple[str, ...]:
+    if not tries.mostly_none:
+        return tuple(warnings)
+    nothing = f"the attack could try nothing on {tries.none} of {tries.n} examples"
+    return (*warnings, f"{nothing}: that these withstood it says nothing about robustness")
 
 
 def summarise(run: RunFile) -> Summary:
