@@ -176,7 +176,7 @@ def test_plain_python_values_are_enough(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"window": 0}, {"budget": 0}, {"seed": -1}, {"max_words": 0}])
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, int]) -> None:
+def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UserError, match="makes no sense"):
         Settings(**wrong)
 

@@ -24,6 +24,7 @@ Differences from the authors' code
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from unfooled.attacks.parts.candidates import CharacterEdits, edit_characters
 from unfooled.attacks.parts.constraints import MaxCharacterEdits, edit_distance
@@ -39,6 +40,7 @@ from unfooled.core.recipe import Recipe
 class MisspellInOrder:
     """Misspell words in order of importance until the character budget is spent, then ask once."""
 
+    tries: ClassVar[int] = 1
     importance: Importance
     kind: str = "substitute"
     most_edits: int = 30

@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import cycle, islice
+from typing import ClassVar
 
 from unfooled.attacks.parts.class_words import opposite
 from unfooled.attacks.parts.goals import Untargeted
@@ -43,6 +44,7 @@ from unfooled.text import match_case
 class StrongestWords:
     """`most` words of the text give way to the `top` words of the opposite class; one query."""
 
+    tries: ClassVar[int] = 1
     most: int
     words: str = "words.json"
     top: int = 5

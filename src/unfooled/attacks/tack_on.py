@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from unfooled.attacks.parts.class_words import opposite
 from unfooled.attacks.parts.goals import Untargeted
@@ -40,6 +41,7 @@ from unfooled.text import match_case
 class TackOn:
     """One random word of the opposite class's `top` in place of the first word; one query."""
 
+    tries: ClassVar[int] = 1
     words: str = "words.json"
     top: int = 5
 

@@ -21,7 +21,7 @@ from unfooled.checks.illusions.survivors import CheckResult, Flags, Standing, co
 from unfooled.checks.illusions.verdict import MISSING_CONTROL, Rival, Verdict, judge
 from unfooled.checks.naming import load_models, roles
 from unfooled.checks.replay import Sample
-from unfooled.core.recipe import Recipe, load_recipe
+from unfooled.core.recipe import Recipe, fitted, load_recipe
 from unfooled.core.result import Result
 from unfooled.core.session import Settings
 from unfooled.core.victim import Victim
@@ -29,8 +29,9 @@ from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
 from unfooled.errors import DataError, UserError
 from unfooled.metrics.statistics import f1_interval
-from unfooled.metrics.summary import Mean, Rate, decided
+from unfooled.metrics.summary import Mean, Rate, Tries, cautions, decided
 from unfooled.plugins import unknown_name
+from unfooled.runs.attack import Run, rows_to_read
 from unfooled.runs.export import export
 from unfooled.runs.remarks import write_remark
 from unfooled.training.metrics import confusion, macro_f1
@@ -67,6 +68,8 @@ class ModelReport:
     chance: str
     checks: tuple[CheckResult, ...]
     verdict: Verdict | None
+    tries: Tries  # of the attack on this model
+    cautions: tuple[str, ...]  # what must be said beside the numbers of that attack
 
     def to_dict(self) -> dict[str, Any]:
         rates = {name: getattr(self, name).to_dict() for name in _RATES}
@@ -81,6 +84,8 @@ class ModelReport:
             "errors": self.errors,
             "chance": self.chance,
             "checks": [check.to_dict() for check in self.checks],
+            "tries": self.tries.to_dict(),
+            "cautions": list(self.cautions),
             "verdict": self.verdict.to_dict() if self.verdict else None,
         }
 
@@ -141,11 +146,14 @@ def evaluate(
     base, control = roles(list(models), base, control)
     _require(checks, averages, draws, limit, clean_limit)
     dataset = data if isinstance(data, Dataset) else load_data(data)
-    n = len(dataset) if limit is None else min(limit, len(dataset))
+    recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
+    victims = load_models(models)  # all of them now: a wrong path must not show up after hours
+    labels = victims[base].labels
+    n = rows_to_read(dataset.aligned(labels, label_map), fitted(recipe, victims[base]), limit)
     bench = Bench(
-        recipe=load_recipe(recipe) if isinstance(recipe, str) else recipe,
+        recipe=recipe,
         settings=settings or Settings(),
-        limit=n,
+        rows=n,
         workers=workers,
         averages=tuple(sorted(averages)),
         draws=draws,
@@ -154,7 +162,6 @@ def evaluate(
     )
     out = Path(out)
     order = [base, *([control] if control else []), *(name for name in models if name not in (base, control))]
-    victims = load_models(models)  # all of them now: a wrong path must not show up after hours
     subjects: dict[str, Subject] = {}
     scored: dict[str, list[Result]] = {}
     samples: dict[int, Result] = {}
@@ -212,7 +219,7 @@ def _attacked(
     with bench.watcher.wait(f"{name}: a look at the model"):
         looks, gradients = _looked_at(bench, victim, data, folder, hard)
     subject = Subject(name, victim, data, folder, looks, gradients)
-    keys = {one.key for one in islice(data, bench.limit)}
+    keys = {one.key for one in islice(data, bench.rows)}
     flags = bench.attack(subject, subject.facing, subject.attack_run, title="attack")
     if not looks.random:
         # A model may be random only where it is unsure: the attack has been there.
@@ -285,7 +292,7 @@ def _verdict(subject: Subject, own: Rival, base: Rival, control: Rival | None) -
         clean=own.clean,
         premade=own.premade,
         checks=subject.checks,
-        findings=[*subject.looks.findings(), *found],
+        findings=[*subject.looks.findings(), *found, *cautions(*_tried(subject))],
         base=base,
         control=control,
     )
@@ -302,6 +309,7 @@ def _report(
     told = [one for one in results if one.outcome != "error"]
     attacked = [one for one in told if one.outcome != "skipped"]
     won = [one for one in attacked if one.outcome == "success"]
+    warnings, tries = _tried(subject)
     return ModelReport(
         name=subject.name,
         role=role,
@@ -321,7 +329,16 @@ def _report(
         chance=subject.looks.chance,
         checks=tuple(subject.checks),
         verdict=verdict,
+        tries=tries,
+        cautions=cautions(warnings, tries),
     )
+
+
+def _tried(subject: Subject) -> tuple[tuple[str, ...], Tries]:
+    """Warnings about the attack on a model, and what it tried on the rows of this evaluation."""
+    summary = Run(subject.attack_run).summary()
+    rows = [one for one in subject.results() if one.key in subject.standing.active]
+    return summary.warnings, Tries.of(rows, summary.tries.bound)
 
 
 def _before(scored: Sequence[Result]) -> Flags:

@@ -1,14 +1,15 @@
 """A gate for continuous integration: bounds on a run's rates, judged by their intervals.
 
 A rule passes when the whole 95 % interval is on the right side of the bound, fails when the whole interval is
-on the wrong side, and is undecided otherwise: a gate must not flip with the luck of a small sample.
+on the wrong side, and is undecided otherwise: a gate must not flip with the luck of a small sample. What an
+attack says that could try nothing on most examples passes no rule either: it is undecided.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from xml.etree import ElementTree
 
@@ -21,7 +22,9 @@ MEASURES = {
     "aua": "accuracy under attack",
     "success": "success rate of the attack",
     "errors": "share of examples that ended in an error",
+    "recall": "recall under attack",
 }
+_ROBUSTNESS = ("aua", "success", "recall")  # what only an attack that tried something can show
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +34,15 @@ class Rule:
     measure: str
     kind: Literal["min", "max"]
     bound: float
+    label: str = ""  # the class of a recall
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.bound) and 0 <= self.bound <= 1):
             raise UserError(f"--{self.kind}-{self.measure} {self.bound} is no share", "write 0.6 for 60 %")
 
     def __str__(self) -> str:
-        return f"{MEASURES[self.measure]} {'≥' if self.kind == 'min' else '≤'} {self.bound:.1%}"
+        name = f"recall of {self.label} under attack" if self.label else MEASURES[self.measure]
+        return f"{name} {'≥' if self.kind == 'min' else '≤'} {self.bound:.1%}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +50,12 @@ class Judged:
     rule: Rule
     rate: Rate
     judgement: Judgement
+    reason: str = ""  # why it is undecided, where the interval alone would decide
 
     def __str__(self) -> str:
+        return f"{self._measured()}; {self.reason}" if self.reason else self._measured()
+
+    def _measured(self) -> str:
         if not self.rate.n:
             return f"{self.rule}: nothing was measured"
         rate = self.rate
@@ -58,7 +67,20 @@ class Judged:
 def apply_rules(summary: Summary, rules: Sequence[Rule]) -> list[Judged]:
     if not rules:
         raise UserError("the gate has no rule", "give one, such as --min-aua 0.6 or --max-success 0.3")
-    return [_judge(rule, _rate(summary, rule.measure)) for rule in rules]
+    return [_with_reason(summary, _judge(rule, _rate(summary, rule))) for rule in rules]
+
+
+def _with_reason(summary: Summary, judged: Judged) -> Judged:
+    """A rule that an attack without tries, or without this class, would pass is not decided."""
+    if judged.judgement != "pass" or judged.rule.measure not in _ROBUSTNESS:
+        return judged
+    reason = ""
+    recall = summary.recall_of(judged.rule.label)
+    if summary.tries.mostly_none:
+        reason = f"but the attack could try nothing on {summary.tries.none} of {summary.tries.n} examples"
+    elif recall is not None and not recall.attacked:
+        reason = f"but only rows of the class {summary.only} were attacked"
+    return replace(judged, judgement="undecided", reason=reason) if reason else judged
 
 
 def overall(judged: Sequence[Judged]) -> Judgement:
@@ -67,15 +89,24 @@ def overall(judged: Sequence[Judged]) -> Judgement:
     return "fail" if "fail" in found else "undecided" if "undecided" in found else "pass"
 
 
-def _rate(summary: Summary, measure: str) -> Rate:
-    if measure == "errors":
+def _rate(summary: Summary, rule: Rule) -> Rate:
+    if rule.measure == "errors":
         return Rate.of(summary.errors, summary.total)
+    if rule.measure == "recall":
+        recall = summary.recall_of(rule.label)
+        if recall is None:
+            names = ", ".join(one.name for one in summary.recalls)
+            raise UserError(
+                f"--min-recall: the run knows no class {rule.label!r}",
+                f"its classes are {names}" if names else "its victim writes text and has no classes",
+            )
+        return recall.under_attack
     rates = {
         "accuracy-before": summary.accuracy_before,
         "aua": summary.accuracy_under_attack,
         "success": summary.success_rate,
     }
-    return rates[measure]
+    return rates[rule.measure]
 
 
 def _judge(rule: Rule, rate: Rate) -> Judged:
@@ -91,7 +122,7 @@ def _judge(rule: Rule, rate: Rate) -> Judged:
     return Judged(rule, rate, "pass" if good else "fail" if bad else "undecided")
 
 
-def junit(judged: Sequence[Judged], *, name: str) -> str:
+def junit(judged: Sequence[Judged], *, name: str, cautions: Sequence[str] = ()) -> str:
     """JUnit XML: undecided rules are errors, so that no dashboard shows them as passed."""
     counts = {kind: sum(one.judgement == kind for one in judged) for kind in ("fail", "undecided")}
     suite = ElementTree.Element(
@@ -109,25 +140,28 @@ def junit(judged: Sequence[Judged], *, name: str) -> str:
             ElementTree.SubElement(case, "error", message=f"undecided: {one}")
         else:
             ElementTree.SubElement(case, "system-out").text = str(one)
+    if cautions:
+        ElementTree.SubElement(suite, "system-err").text = _xml("\n".join(cautions))
     ElementTree.indent(suite)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-def markdown(judged: Sequence[Judged], *, name: str) -> str:
-    """A few lines for a pull request; `name` is Markdown already."""
+def markdown(judged: Sequence[Judged], *, name: str, cautions: Sequence[str] = ()) -> str:
+    """A few lines for a pull request; `name` and `cautions` are Markdown already."""
     marks = {"pass": "✅ pass", "fail": "❌ fail", "undecided": "❔ undecided"}
     lines = [
         f"### Robustness gate: {marks[overall(judged)]}",
         "",
         name,
         "",
+        *(f"⚠️ {caution}\n" for caution in cautions),
         "| rule | measured | |",
         "|---|---|---|",
     ]
     for one in judged:
         measured = str(one).removeprefix(f"{one.rule}: ")
         lines.append(f"| {one.rule} | {measured} | {marks[one.judgement]} |")
-    if any(one.judgement == "undecided" for one in judged):
+    if any(one.judgement == "undecided" and not one.reason for one in judged):
         lines += ["", "Undecided: the 95 % interval lies on both sides of the bound. Attack more examples."]
     return "\n".join(lines) + "\n"
 

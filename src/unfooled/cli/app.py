@@ -23,6 +23,7 @@ from unfooled.cli import (
     word_commands,
 )
 from unfooled.cli.options import (
+    AnyLanguage,
     AsJson,
     AttackName,
     Clean,
@@ -33,6 +34,7 @@ from unfooled.cli.options import (
     Seed,
     Split,
     TextColumn,
+    Thresholds,
     TrustPickle,
 )
 from unfooled.errors import UserError
@@ -93,6 +95,7 @@ Examples:
   unfooled attack --model ./bert-dir --data tweets.csv --attack breaking-bert --clean tweets
   unfooled attack --model ./bert-dir --data tweets.csv --attack breaking-bert --importance random
   unfooled attack --model ./bert-dir --data mr.csv --attack bae --constraint fluency:6 --constraint grammar
+  unfooled attack --model m.skops --data posts.csv --only offensive --threshold offensive=0.8 --limit 200
   unfooled attack --model ./en-de --data test.en,test.de --attack typo --candidates table:typos.txt
   unfooled attack --model ./en-de --data test.en,test.de --attack targeted-keyword --target Hund
 """
@@ -110,7 +113,8 @@ def attack(
         Path | None, typer.Option("--out", "-o", help="Folder of the run. [default: runs/…]")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, help="Attack the first N rows only.")
+        int | None,
+        typer.Option("--limit", "-n", min=1, help="Attack the first N rows (of the class of --only)."),
     ] = None,
     sample: Annotated[int | None, typer.Option(min=1, help="Attack N rows drawn at random (seeded).")] = None,
     workers: Annotated[
@@ -133,6 +137,7 @@ def attack(
         str | None, typer.Option(help="Victim's class names in its order, comma-separated.")
     ] = None,
     label_map: Annotated[str | None, typer.Option(help="Data label=victim label, comma-separated.")] = None,
+    threshold: Thresholds = None,
     encoder: Annotated[str | None, typer.Option(help="Sentence encoder for similarity constraints.")] = None,
     neighbours: Annotated[
         str | None, typer.Option(help="Neighbour table: name, JSON table or vectors file.")
@@ -155,6 +160,7 @@ def attack(
     only: Annotated[
         str | None, typer.Option(help="Attack rows of this class only; `any`: every class.")
     ] = None,
+    any_language: AnyLanguage = False,
     clean: Clean = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Change a setting shown by `unfooled show`: path=value.")
@@ -193,6 +199,7 @@ def attack(
         encoding=encoding,
         labels=labels,
         label_map=label_map,
+        thresholds=tuple(threshold or ()),
         encoder=encoder,
         neighbours=neighbours,
         masked_lm=masked_lm,
@@ -200,6 +207,7 @@ def attack(
         candidates=candidates,
         constraints=tuple(constraint or ()),
         only=only,
+        any_language=any_language,
         clean=clean,
         settings=tuple(set_ or ()),
         victim_options=tuple(victim_option or ()),

@@ -13,7 +13,7 @@ from unfooled.attacks.parts.goals import only_class
 from unfooled.cli.app import Exit
 from unfooled.cli.live import LiveObserver
 from unfooled.cli.render import show_run
-from unfooled.cli.values import listed, literal, pairs, slug
+from unfooled.cli.values import listed, literal, pairs, slug, thresholds
 from unfooled.core.recipe import (
     Recipe,
     load_part,
@@ -52,6 +52,7 @@ class AttackOptions:
     encoding: str
     labels: str | None
     label_map: str | None
+    thresholds: tuple[str, ...]
     encoder: str | None
     neighbours: str | None
     masked_lm: str | None
@@ -59,6 +60,7 @@ class AttackOptions:
     candidates: str | None
     constraints: tuple[str, ...]
     only: str | None
+    any_language: bool
     clean: str | None
     settings: tuple[str, ...]
     victim_options: tuple[str, ...]
@@ -75,6 +77,7 @@ def run_attack(options: AttackOptions) -> int:
         options.model,
         labels=listed(options.labels),
         trust_pickle=options.trust_pickle,
+        thresholds=thresholds(options.thresholds),
         **{name: literal(value) for name, value in pairs(options.victim_options, "--victim-option").items()},
     )
     columns = listed(options.text_column)
@@ -103,7 +106,11 @@ def run_attack(options: AttackOptions) -> int:
         )
     label_map = pairs(options.label_map.split(","), "--label-map") if options.label_map else None
     settings = Settings(
-        seed=options.seed, budget=options.budget, max_words=options.max_words, window=options.window
+        seed=options.seed,
+        budget=options.budget,
+        max_words=options.max_words,
+        window=options.window,
+        any_language=options.any_language,
     )
     console = Console(stderr=True, quiet=options.json)
     with LiveObserver(console, title=recipe.full_name) as observer:
@@ -129,7 +136,7 @@ def run_attack(options: AttackOptions) -> int:
                 err=True,
             )
             return Exit.INTERRUPTED
-    summary = show_run(run.path, examples=5, as_json=options.json)
+    summary = show_run(run.path, examples=5, as_json=options.json, told=True)
     if summary.total > observer.total:
         typer.echo(
             f"note: this run holds {summary.total} examples, {observer.total} were asked for", err=True

@@ -23,7 +23,7 @@ from unfooled.checks.naming import load_models
 from unfooled.checks.replay import read_samples, replay
 from unfooled.cli.app import Exit
 from unfooled.cli.live import LiveObserver
-from unfooled.cli.values import listed, pairs, slug
+from unfooled.cli.values import listed, pairs, slug, thresholds
 from unfooled.core.recipe import Recipe, load_recipe, with_everywhere, with_setting
 from unfooled.core.session import Settings
 from unfooled.core.victim import Victim
@@ -60,9 +60,11 @@ class EvaluateOptions:
     split: str
     encoding: str
     label_map: str | None
+    thresholds: tuple[str, ...]
     encoder: str | None
     neighbours: str | None
     settings: tuple[str, ...]
+    any_language: bool
     trust_pickle: bool
     restart: bool
     json: bool
@@ -74,6 +76,7 @@ class ReplayOptions:
     models: tuple[str, ...]
     out: Path | None
     label_map: str | None
+    thresholds: tuple[str, ...]
     draws: int
     trust_pickle: bool
     restart: bool
@@ -118,7 +121,7 @@ def run_evaluate(options: EvaluateOptions) -> int:
     named = _named(options.models)
     out = options.out or Path("runs") / f"evaluate-{slug(options.attack, options.data)}"
     recipe = _recipe(options)
-    victims = load_models(named, **({"trust_pickle": True} if options.trust_pickle else {}))
+    victims = _loaded(named, options)
     columns = listed(options.text_column)
     data = load_data(
         options.data,
@@ -146,7 +149,12 @@ def run_evaluate(options: EvaluateOptions) -> int:
             averages=_numbers(options.averages, "--averages"),
             draws=options.draws,
             workers=options.workers,
-            settings=Settings(seed=options.seed, budget=options.budget, max_words=options.max_words),
+            settings=Settings(
+                seed=options.seed,
+                budget=options.budget,
+                max_words=options.max_words,
+                any_language=options.any_language,
+            ),
             label_map=pairs(listed(options.label_map) or (), "--label-map") or None,
             watcher=LiveWatcher(console),
             restart=options.restart,
@@ -189,7 +197,7 @@ def run_replay(options: ReplayOptions) -> int:
             f"{options.samples}: holds no sample that fooled its model",
             "give a run with successes, or its export as .jsonl",
         )
-    victims = load_models(named, **({"trust_pickle": True} if options.trust_pickle else {}))
+    victims = _loaded(named, options)
     watcher = LiveWatcher(Console(stderr=True, quiet=options.json))
     rows: list[dict[str, Any]] = []
     for name, model in victims.items():
@@ -243,6 +251,11 @@ def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -
     for row in rows:
         table.add_row(*map(visible, row))
     return table
+
+
+def _loaded(named: dict[str, str], options: EvaluateOptions | ReplayOptions) -> dict[str, Victim]:
+    """Every model; thresholds are those of all of them."""
+    return load_models(named, trust_pickle=options.trust_pickle, thresholds=thresholds(options.thresholds))
 
 
 def _recipe(options: EvaluateOptions) -> Recipe:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from unfooled.cli.options import (
+    AnyLanguage,
     AttackName,
     Encoding,
     LabelColumn,
@@ -16,6 +17,7 @@ from unfooled.cli.options import (
     Seed,
     Split,
     TextColumn,
+    Thresholds,
     TrustPickle,
 )
 
@@ -74,11 +76,13 @@ def evaluate(
     split: Split = "test",
     encoding: Encoding = "utf-8-sig",
     label_map: LabelMap = None,
+    threshold: Thresholds = None,
     encoder: Annotated[str | None, typer.Option(help="Sentence encoder for constraints.")] = None,
     neighbours: Annotated[str | None, typer.Option(help="Neighbour table: name or file.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Change a setting of the attack: path=value.")
     ] = None,
+    any_language: AnyLanguage = False,
     trust_pickle: TrustPickle = False,
     restart: Annotated[bool, typer.Option("--restart", help="Discard earlier runs in the folder.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON and nothing else.")] = False,
@@ -109,9 +113,11 @@ def evaluate(
         split=split,
         encoding=encoding,
         label_map=label_map,
+        thresholds=tuple(threshold or ()),
         encoder=encoder,
         neighbours=neighbours,
         settings=tuple(set_ or ()),
+        any_language=any_language,
         trust_pickle=trust_pickle,
         restart=restart,
         json=json,
@@ -131,6 +137,7 @@ def replay(
     label_map: Annotated[
         str | None, typer.Option(help="Label of the samples=model label, comma-separated.")
     ] = None,
+    threshold: Thresholds = None,
     draws: Annotated[int, typer.Option(min=1, help="Fresh draws that judge a random model; odd.")] = 15,
     trust_pickle: TrustPickle = False,
     restart: Annotated[bool, typer.Option("--restart", help="Discard earlier runs in the folder.")] = False,
@@ -144,6 +151,7 @@ def replay(
         models=tuple(models),
         out=out,
         label_map=label_map,
+        thresholds=tuple(threshold or ()),
         draws=draws,
         trust_pickle=trust_pickle,
         restart=restart,

@@ -10,6 +10,9 @@ import typer
 AllowRemote = Annotated[
     bool, typer.Option("--allow-remote", help="Needed for a --host that other machines can reach.")
 ]
+AnyLanguage = Annotated[
+    bool, typer.Option("--any-language", help="Also texts in letters that the attack's words do not know.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 AttackName = Annotated[str, typer.Option("--attack", "-a", help="A name from `unfooled attacks`.")]
 Clean = Annotated[
@@ -29,6 +32,10 @@ Settings = Annotated[list[str] | None, typer.Option("--set", help="Any other set
 Split = Annotated[str, typer.Option(help="Split of a named set or datasets folder.")]
 StudyFile = Annotated[Path, typer.Argument(help="A file of `study create`.")]
 TextColumn = Annotated[str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")]
+Thresholds = Annotated[
+    list[str] | None,
+    typer.Option("--threshold", help="Decide a class from this score on: offensive=0.8, or several."),
+]
 Token = Annotated[
     str | None,
     typer.Option(envvar="UNFOOLED_TOKEN", help="What visitors from elsewhere need; `new` makes one."),

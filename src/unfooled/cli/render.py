@@ -18,7 +18,7 @@ from rich.text import Text as Styled
 from unfooled.core.result import Result
 from unfooled.metrics.summary import Summary, decided, summarise
 from unfooled.report.diffs import Piece, as_written, output_pieces, pieces, visible
-from unfooled.report.tables import counts_line, signatures, summary_rows
+from unfooled.report.tables import counts_line, footnotes, summary_rows
 from unfooled.runs.file import RunFile
 from unfooled.runs.remarks import PREFIX
 from unfooled.translation.attempt import KEYWORD
@@ -27,25 +27,31 @@ _LONGEST = 60  # characters shown of an edited word
 _STYLES = {"same": "", "gone": "red strike", "new": "bold green"}
 
 
-def show_run(path: Path, *, examples: int, as_json: bool) -> Summary:
-    """Print the summary of a run, then a few of its successes as word diffs."""
+def show_run(path: Path, *, examples: int, as_json: bool, told: bool = False) -> Summary:
+    """Print the summary of a run, then a few of its successes as word diffs.
+
+    Its notices are left out where they were `told` before: by the command that made the run.
+    """
     with closing(RunFile.read(path)) as file:
         summary = summarise(file)
         if as_json:
-            more = {"missing": file.missing(), "run": str(path)}
+            notices = (file.header.get("environment") or {}).get("notices") or []
+            more = {"missing": file.missing(), "run": str(path), "notices": notices}
             typer.echo(json.dumps(summary.to_dict() | more, indent=2))
             return summary
         environment = file.header["environment"]
         console = Console()
         title = f"{environment['attack']} on {environment['victim']}, data {environment['data']}"
         console.print(visible(title), style="bold", highlight=False, markup=False)
-        for notice in environment.get("notices") or ():
+        for notice in () if told else environment.get("notices") or ():
             console.print(f"! {visible(notice)}", style="yellow", highlight=False, markup=False)
         console.print(_summary_table(summary))
+        for caution in summary.cautions:
+            console.print(f"! {visible(caution)}", style="bold red", highlight=False, markup=False)
         console.print(counts_line(summary), highlight=False)
         if missing := file.missing():
             console.print(f"{missing:,} more are missing: repeat the command to go on", style="yellow")
-        for line in signatures(summary):
+        for line in footnotes(summary):
             console.print(line, style="dim", highlight=False, markup=False)
         if shown := list(islice(file.results(outcome="success"), examples)):
             console.print(

@@ -70,6 +70,7 @@ def run_gate(
     run: Path,
     least: Mapping[str, float | None],
     most: Mapping[str, float | None],
+    recalls: Mapping[str, float],
     *,
     junit: Path | None,
     markdown: Path | None,
@@ -78,6 +79,7 @@ def run_gate(
 ) -> int:
     rules = [Rule(name, "min", bound) for name, bound in least.items() if bound is not None]
     rules += [Rule(name, "max", bound) for name, bound in most.items() if bound is not None]
+    rules += [Rule("recall", "min", bound, label) for label, bound in recalls.items()]
     if all(rule.measure == "errors" for rule in rules):
         raise UserError("the gate has no rule", "give one, such as --min-aua 0.6 or --max-success 0.3")
     with closing(RunFile.read(run)) as file:
@@ -91,16 +93,29 @@ def run_gate(
     name = f"{environment['attack']} on {environment['victim']}, data {environment['data']}"
     judged = gate.apply_rules(summary, rules)
     verdict = gate.overall(judged)
+    cautions = [*([str(summary.tries)] if summary.tries.few else []), *summary.cautions]
     if junit:
-        _write(junit, gate.junit(judged, name=visible(name)))
+        _write(junit, gate.junit(judged, name=visible(name), cautions=list(map(visible, cautions))))
     if markdown:
-        _write(markdown, gate.markdown(judged, name=in_markdown(name)))
+        told = list(map(in_markdown, cautions))
+        _write(markdown, gate.markdown(judged, name=in_markdown(name), cautions=told))
     if as_json:
-        found = [{"rule": str(one.rule), "judgement": one.judgement, **one.rate.to_dict()} for one in judged]
-        typer.echo(json.dumps({"gate": verdict, "rules": found}, indent=2, ensure_ascii=False))
+        found = [
+            {"rule": str(one.rule), "judgement": one.judgement, "reason": one.reason, **one.rate.to_dict()}
+            for one in judged
+        ]
+        answer = {
+            "gate": verdict,
+            "rules": found,
+            "warnings": list(summary.cautions),
+            "tries": summary.tries.to_dict(),
+        }
+        typer.echo(json.dumps(answer, indent=2, ensure_ascii=False))
     else:
         for one in judged:
-            typer.echo(f"{one.judgement:9}  {one}")
+            typer.echo(f"{one.judgement:9}  {visible(str(one))}")
+        for caution in cautions:
+            typer.echo(f"warning    {visible(caution)}")
         typer.echo(f"gate: {verdict}")
     if verdict == "undecided" and undecided_passes:
         return Exit.DONE

@@ -29,9 +29,11 @@ edit-distance · same-pos · changed-pos. link-grammar needs the program link-pa
 GATE_EPILOG = """\b
 Examples:
   unfooled gate runs/x --min-aua 0.6 --max-success 0.3
+  unfooled gate runs/x --min-recall offensive=0.8
   unfooled gate runs/x --min-aua 0.6 --junit gate.xml --markdown gate.md
 \b
 A rule passes or fails when its whole 95 % interval lies on one side of the bound; otherwise it is undecided.
+So is a rule that would pass although the attack could try nothing on most examples.
 Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow it with --undecided-passes).
 """
 
@@ -76,6 +78,9 @@ def gate(
     run: RunFolder,
     min_aua: Annotated[float | None, typer.Option(help="Least accuracy under attack.")] = None,
     max_success: Annotated[float | None, typer.Option(help="Highest success rate of the attack.")] = None,
+    min_recall: Annotated[
+        list[str] | None, typer.Option(help="Least recall of a class under attack: offensive=0.8.")
+    ] = None,
     min_accuracy: Annotated[float | None, typer.Option(help="Least accuracy before the attack.")] = None,
     max_errors: Annotated[
         float, typer.Option(help="Highest share of examples that may end in an error.")
@@ -91,10 +96,17 @@ def gate(
 ) -> None:
     """Pass or fail a run by bounds on its rates, as its intervals allow."""
     from unfooled.cli.report import run_gate
+    from unfooled.cli.values import shares
 
     bounds = {"aua": min_aua, "accuracy-before": min_accuracy}, {"success": max_success, "errors": max_errors}
     raise typer.Exit(
         run_gate(
-            run, *bounds, junit=junit, markdown=markdown, undecided_passes=undecided_passes, as_json=json
+            run,
+            *bounds,
+            shares(min_recall or (), "--min-recall"),
+            junit=junit,
+            markdown=markdown,
+            undecided_passes=undecided_passes,
+            as_json=json,
         )
     )

@@ -15,6 +15,7 @@ from unfooled.cli.options import (
     Labels,
     Split,
     TextColumn,
+    Thresholds,
     TrustPickle,
     VictimOptions,
 )
@@ -88,6 +89,7 @@ def transfer(
     more: Annotated[list[str] | None, typer.Argument(help="More models.", show_default=False)] = None,
     labels: Labels = None,
     label_map: Annotated[str | None, typer.Option(help="Run label=model label, comma-separated.")] = None,
+    threshold: Thresholds = None,
     victim_option: VictimOptions = None,
     trust_pickle: TrustPickle = False,
     again: Annotated[bool, typer.Option("--again", help="Score again what was scored before.")] = False,
@@ -101,6 +103,7 @@ def transfer(
         models=(*to, *(more or ())),
         labels=labels,
         label_map=label_map,
+        thresholds=tuple(threshold or ()),
         victim_options=tuple(victim_option or ()),
         trust_pickle=trust_pickle,
         again=again,

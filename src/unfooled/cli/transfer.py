@@ -15,7 +15,7 @@ from rich.table import Table
 
 from unfooled.checks.transfer import Transfer, TransferObserver, transfer
 from unfooled.cli.app import Exit
-from unfooled.cli.values import listed, literal, pairs
+from unfooled.cli.values import listed, literal, pairs, thresholds
 from unfooled.metrics.summary import Rate
 from unfooled.report.diffs import visible
 from unfooled.victims.loading import load_victim
@@ -27,6 +27,7 @@ class TransferOptions:
     models: tuple[str, ...]
     labels: str | None
     label_map: str | None
+    thresholds: tuple[str, ...]
     victim_options: tuple[str, ...]
     trust_pickle: bool
     again: bool
@@ -58,7 +59,11 @@ def run_transfer(options: TransferOptions) -> int:
         # One model at a time: many large ones need not share the memory.
         for model in options.models:
             victim = load_victim(
-                model, labels=listed(options.labels), trust_pickle=options.trust_pickle, **settings
+                model,
+                labels=listed(options.labels),
+                trust_pickle=options.trust_pickle,
+                thresholds=thresholds(options.thresholds),
+                **settings,
             )
             found += [
                 transfer(run, victim, label_map=label_map, observer=bar, again=options.again)

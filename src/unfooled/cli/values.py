@@ -33,6 +33,20 @@ def pairs(given: Iterable[str], option: str) -> dict[str, str]:
     return found
 
 
+def thresholds(given: Iterable[str]) -> dict[str, str] | None:
+    """`offensive=0.8,hate=0.3`, each; None where none is given."""
+    return pairs((one for each in given for one in each.split(",")), "--threshold") or None
+
+
+def shares(given: Iterable[str], option: str) -> dict[str, float]:
+    """`offensive=0.8,hate=0.5`, each, as numbers."""
+    found = pairs((one for each in given for one in each.split(",")), option)
+    try:
+        return {name: float(value) for name, value in found.items()}
+    except ValueError:
+        raise UserError(f"{option} {', '.join(given)}: no number", f"write {option} CLASS=0.8") from None
+
+
 def literal(value: str) -> Any:
     """Numbers, booleans and JSON as such; anything else is a string."""
     try:

@@ -56,6 +56,7 @@ class Attempt:
         self.facts: dict[str, float] = {}  # what else a search found out; written into the result
         self.watch: Watch | None = None  # told of every score; changes nothing
         self._charged: set[Hashable] = set()
+        self._tried: set[Hashable] = set()
         self._known: dict[Hashable, Any] = {}
 
     @cached_property
@@ -80,6 +81,14 @@ class Attempt:
     def fields(self) -> tuple[tuple[str, str], ...]:
         """What the result keeps beside the text that came out."""
         return self.original.fields
+
+    @property
+    def tried(self) -> int:
+        """Distinct edited texts that the victim was asked about and that could have become the result.
+
+        An attack that tried none was not withstood. Probes are not among them.
+        """
+        return len(self._tried - {_brief(self.original.value)})
 
     def score(
         self,
@@ -108,6 +117,7 @@ class Attempt:
         if similarities is not None:
             scored = [one._replace(similarity=similarities[i]) for one, i in zip(scored, places, strict=True)]
         if not probe and scored:
+            self._tried.update(keys[place] for place in places)
             self.best = most_similar([*scored, *([self.best] if self.best else [])])
         if self.watch is not None:
             self.watch(scored, probe)
@@ -125,6 +135,10 @@ class Attempt:
         keys = {item: item if text is None else _brief(text.value) for item, text in questions.items()}
         refused = self._pay(keys.values())
         answers = yield from ask(oracle, [item for item, key in keys.items() if key not in refused])
+        # A text that is read as it is may become the result: JSMA looks at each step of its way like that.
+        self._tried.update(
+            key for item, key in keys.items() if questions[item] is not None and key not in refused
+        )
         if refused:
             raise self.spent()
         return answers
@@ -242,6 +256,7 @@ def conclude(a: Attempt, outcome: Outcome, start: Scored | None, final: Scored |
         words=len(text.words),
         queries=a.queries,
         asked=a.asked,
+        tried=a.tried,
         similarity=end.similarity if end else None,
         note=note,
         facts=tuple(sorted(a.facts.items())),

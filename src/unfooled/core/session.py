@@ -24,13 +24,17 @@ from unfooled.resources import store
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What shapes a result besides victim, data and recipe; `window` and `cache_size` only shape speed."""
+    """What shapes a result besides victim, data and recipe; `window` and `cache_size` only shape speed.
+
+    `any_language` attacks texts in a script that the attack's words do not know; see `coverage.py`.
+    """
 
     seed: int = 0
     budget: int | None = None
     max_words: int | None = 5000
     window: int = 256
     cache_size: int = 20_000
+    any_language: bool = False
 
     def __post_init__(self) -> None:
         least = {"seed": 0, "budget": 1, "max_words": 1, "window": 1, "cache_size": 0}
@@ -110,13 +114,18 @@ def prepared(recipe: Recipe, victim: Victim) -> tuple[Recipe, list[str]]:
     return settled(fitted(recipe, victim))
 
 
-def open_named(names: Sequence[str], victim: Victim) -> dict[str, Oracle | AsyncOracle]:
-    """What programs ask besides the victim: resources, and what knows the victim from inside."""
-    inside = open_inside(names, victim)
+def open_named(
+    names: Sequence[str], victim: Victim, opened: Mapping[str, Oracle | AsyncOracle] | None = None
+) -> dict[str, Oracle | AsyncOracle]:
+    """What programs ask besides the victim: resources, and what knows the victim from inside.
+
+    Those that are `opened` already are not opened again.
+    """
+    known = {**open_inside(names, victim), **(opened or {})}
     oracles: dict[str, Oracle | AsyncOracle] = {}
     for name in names:
         kind, _, variant = name.partition(":")
-        oracles[name] = inside[name] if name in inside else registry.load("oracle", kind)(variant)
+        oracles[name] = known[name] if name in known else registry.load("oracle", kind)(variant)
     return oracles
 
 
@@ -131,9 +140,11 @@ def open_inside(names: Sequence[str], victim: Victim) -> dict[str, Oracle]:
     }
 
 
-def open_oracles(recipe: Recipe, victim: Victim) -> dict[str, Oracle | AsyncOracle]:
+def open_oracles(
+    recipe: Recipe, victim: Victim, opened: Mapping[str, Oracle | AsyncOracle] | None = None
+) -> dict[str, Oracle | AsyncOracle]:
     """Everything the recipe asks, the victim last."""
-    return open_named(recipe.oracles(), victim) | {"victim": oracle_for(victim)}
+    return open_named(recipe.oracles(), victim, opened) | {"victim": oracle_for(victim)}
 
 
 class Session:

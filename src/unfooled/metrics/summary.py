@@ -6,7 +6,7 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ _NOTES = 3
 _MOST_PAIRS = 100_000  # counted at a time; the rarest are forgotten beyond that
 _MOST_MESSAGES = 1000
 PERCENTILES = (10, 25, 50, 75, 90, 99)
+FEW_EDITS = 5  # an example that withstood fewer edits than this was hardly attacked
 _ROW = re.compile(r"^(?:line \d+ of the file|row \d+ of the data): ")
 
 
@@ -97,6 +98,61 @@ class ErrorNote:
 
 
 @dataclass(frozen=True, slots=True)
+class Recall:
+    """Of the rows of one class, the share that is decided so: before the attack and under it."""
+
+    name: str
+    before: Rate
+    under_attack: Rate
+    attacked: bool  # its rows were attacked; else `under_attack` says nothing
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "class": self.name,
+            "before": self.before.to_dict(),
+            "under_attack": self.under_attack.to_dict() if self.attacked else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """How many examples withstood an attack that could hardly try anything.
+
+    Counted are edited texts that the victim was asked about and that could have become the result. A success
+    ends an attack early, so only examples that withstood it can be among the few.
+    """
+
+    n: int = 0  # attacked examples whose edits were counted; 0 in runs that did not count them
+    few: int = 0  # withstood fewer than `bound` edits
+    none: int = 0  # of these, withstood nothing at all
+    bound: int = FEW_EDITS
+
+    @classmethod
+    def of(cls, results: Iterable[Result], bound: int) -> Tries:
+        attacked = [one for one in results if one.outcome in ("success", "failure") and one.tried is not None]
+        withstood = [one.tried or 0 for one in attacked if one.outcome == "failure"]
+        few = sum(tried < bound for tried in withstood)
+        return cls(len(attacked), few, withstood.count(0), bound)
+
+    @property
+    def mostly_none(self) -> bool:
+        """Nothing could be tried on most examples: whatever the rates say, it is no robustness."""
+        return 2 * self.none > self.n
+
+    def __str__(self) -> str:
+        more = f", {self.none} of them none at all" if self.bound > 1 else ""
+        few = f"{self.few} of {self.n} attacked examples"
+        return f"on {few} fewer than {_edits(self.bound)} could be tried{more}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"n": self.n, "fewer_than": self.bound, "few": self.few, "none": self.none}
+
+
+def _edits(number: int) -> str:
+    return f"{number} edit{'' if number == 1 else 's'}"
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """Errors are in no rate: an example that could not be attacked says nothing about robustness."""
 
@@ -116,6 +172,10 @@ class Summary:
     draws: Mean  # share of random draws that succeed, per attacked example; of attacks that draw many times
     outputs: tuple[Compared, ...] = ()  # BLEU and chrF before and under attack, of a victim that writes
     writes: bool = False  # the victim writes text: there is no accuracy
+    recalls: tuple[Recall, ...] = ()  # one per class
+    only: str = ""  # the class whose rows were attacked, where it was one
+    tries: Tries = Tries()
+    warnings: tuple[str, ...] = ()  # of the look at the texts before the attack (see `coverage.py`)
 
     @property
     def total(self) -> int:
@@ -128,6 +188,14 @@ class Summary:
     @property
     def errors(self) -> int:
         return self.counts["error"]
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What must be said beside these numbers: else they read as more robust than they are."""
+        return cautions(self.warnings, self.tries)
+
+    def recall_of(self, name: str) -> Recall | None:
+        return next((one for one in self.recalls if one.name.casefold() == name.casefold()), None)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -148,12 +216,23 @@ class Summary:
             },
             "similarity": self.similarity.to_dict(),
             "draws": self.draws.to_dict(),
+            "only": self.only or None,
+            "recalls": [one.to_dict() for one in self.recalls],
+            "tries": self.tries.to_dict(),
+            "warnings": list(self.cautions),
             "outputs": [asdict(one) for one in self.outputs],
             "substitutions": [
                 {"before": s.before, "after": s.after, "count": s.count} for s in self.substitutions
             ],
             "error_notes": [{"message": e.message, "count": e.count, "key": e.key} for e in self.error_notes],
         }
+
+
+def cautions(warnings: Sequence[str], tries: Tries) -> tuple[str, ...]:
+    if not tries.mostly_none:
+        return tuple(warnings)
+    nothing = f"the attack could try nothing on {tries.none} of {tries.n} examples"
+    return (*warnings, f"{nothing}: that these withstood it says nothing about robustness")
 
 
 def summarise(run: RunFile) -> Summary:
@@ -166,6 +245,9 @@ def summarise(run: RunFile) -> Summary:
     truth, said, said_after = array("l"), array("l"), array("l")
     written: list[Outputs] = []
     writes = run.writes
+    header = run.header
+    few = none = counted = 0
+    bound = int((header.get("environment") or {}).get("few_edits", FEW_EDITS))
     for result in run.results():
         counts[result.outcome] += 1
         if writes and result.outcome != "error":
@@ -176,6 +258,10 @@ def summarise(run: RunFile) -> Summary:
             said_after.append(decided(result.perturbed_probs))
         if result.outcome in ("success", "failure"):
             queries.append(result.queries)
+            if result.tried is not None:
+                counted += 1
+                few += result.outcome == "failure" and result.tried < bound
+                none += result.outcome == "failure" and result.tried == 0
             if (facts := dict(result.facts)).get("draws"):
                 draws.append(facts["draws_won"] / facts["draws"])
         if result.outcome == "success":
@@ -209,7 +295,38 @@ def summarise(run: RunFile) -> Summary:
         draws=Mean.of(draws),
         outputs=compare_outputs(written),
         writes=writes,
+        recalls=_recalls(run.labels, _only(header), truth, said, said_after),
+        only=_only(header),
+        tries=Tries(counted, few, none, bound),
+        warnings=_warnings(header),
     )
+
+
+def _only(header: Mapping[str, Any]) -> str:
+    """The class of an attack on one class; empty where rows of every class were attacked."""
+    recipe = (header.get("identity") or {}).get("recipe")
+    goal = recipe.get("goal") if isinstance(recipe, Mapping) else None
+    is_one = isinstance(goal, Mapping) and str(goal.get("part", "")).endswith(":OnlyClass")
+    return str(goal["name"]) if is_one and goal else ""
+
+
+def _warnings(header: Mapping[str, Any]) -> tuple[str, ...]:
+    """Of the first command and of those that went on with the run."""
+    environments = [header.get("environment"), *(header.get("resumes") or ())]
+    found = (line for one in environments if one for line in one.get("warnings") or ())
+    return tuple(dict.fromkeys(map(str, found)))
+
+
+def _recalls(
+    labels: Sequence[str], only: str, truth: Sequence[int], said: Sequence[int], said_after: Sequence[int]
+) -> tuple[Recall, ...]:
+    found = []
+    own, before, after = np.asarray(truth), np.asarray(said), np.asarray(said_after)
+    for number, label in enumerate(labels):
+        rows = own == number
+        first, then = (Rate.of(int((one[rows] == number).sum()), int(rows.sum())) for one in (before, after))
+        found.append(Recall(label, first, then, only.casefold() in ("", label.casefold())))
+    return tuple(found)
 
 
 def decided(probs: Sequence[float]) -> int:

@@ -43,6 +43,8 @@ def legend(evaluation: Evaluation) -> list[str]:
             + ", ".join(f"{one.name} {rate(one.seen)}" for one in evaluation.models if one.chance != "none")
             + "."
         )
+    lines += [f"{one.name}: {one.tries}." for one in evaluation.models if one.tries.few]
+    lines += [f"! {one.name}: {caution}." for one in evaluation.models for caution in one.cautions]
     return lines
 
 

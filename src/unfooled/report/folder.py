@@ -14,7 +14,7 @@ from unfooled.errors import RunFileError
 from unfooled.metrics.summary import Summary, decided, summarise
 from unfooled.report.diffs import Piece, in_markdown, output_pieces, pieces
 from unfooled.report.html import write_html
-from unfooled.report.tables import counts_line, signatures, summary_rows
+from unfooled.report.tables import counts_line, footnotes, summary_rows
 from unfooled.runs.export import export
 from unfooled.runs.file import RunFile
 
@@ -50,12 +50,13 @@ def _markdown(
         "",
         f"Data: {in_markdown(str(environment['data']))}. Rates carry 95 % intervals; errors are in no rate.",
         "",
+        *(f"**Warning: {in_markdown(caution)}.**\n" for caution in summary.cautions),
         "| | value | 95 % interval | n |",
         "|---|---|---|---|",
     ]
     lines += [f"| {row.name} | {row.value} | {row.interval} | {row.n} |" for row in summary_rows(summary)]
     lines += ["", f"{counts_line(summary)}."]
-    lines += [f"\n`{line}`" for line in signatures(summary)]
+    lines += [f"\n`{line}`" for line in footnotes(summary)]
     if summary.substitutions:
         lines += ["", "## Words that fooled it most often", "", "| was | became | times |", "|---|---|---|"]
         lines += [

@@ -30,7 +30,7 @@ from unfooled.people.report import read_people
 from unfooled.report.comparison import comparison_charts, comparisons, tables
 from unfooled.report.diffs import output_pieces, pieces, visible
 from unfooled.report.interpretation import Chart, Hint, Verdict, charts, hints, judge
-from unfooled.report.tables import counts_line, signatures, summary_rows
+from unfooled.report.tables import counts_line, footnotes, summary_rows
 from unfooled.runs.file import RunFile
 from unfooled.runs.remarks import PREFIX
 from unfooled.translation.attention_maps import attention_charts
@@ -61,10 +61,6 @@ class RunView:
     attention: tuple[dict[str, Any], ...] = ()  # maps of a few examples, where the victim writes
 
     @property
-    def signatures(self) -> list[str]:
-        return signatures(self.summary)
-
-    @property
     def counts(self) -> str:
         return counts_line(self.summary)
 
@@ -86,6 +82,8 @@ class RunView:
     def numbers(self) -> list[dict[str, str]]:
         rows = {row.name: row for row in summary_rows(self.summary)}
         what = "BLEU" if self.summary.writes else "accuracy"
+        if f"recall of {self.summary.only} before attack" in rows:
+            what = f"recall of {self.summary.only}"
         success, share = rows["success rate of the attack"], rows["words changed, share"]
         falls = []
         if f"{what} before attack" in rows:
@@ -143,6 +141,7 @@ def write_html(runs: Sequence[Path], out: Path, *, study: Path | None = None) ->
         title=_title(views),
         runs=views,
         rows=_rows(views),
+        footnotes=_footnotes(views),
         comparisons=comparisons(views),
         tables=tables(views),
         hints=_all_hints(views),
@@ -246,6 +245,19 @@ def _rows(views: Sequence[RunView]) -> list[dict[str, Any]]:
         }
         for name in names
     ]
+
+
+def _footnotes(views: Sequence[RunView]) -> list[str]:
+    """Below the table; of several runs, what belongs to one of them with its name."""
+    lines = [footnotes(view.summary) for view in views]
+    shared = [line for line in lines[0] if all(line in others for others in lines)]
+    own = [
+        f"{view.name}: {line}"
+        for view, found in zip(views, lines, strict=True)
+        for line in found
+        if line not in shared
+    ]
+    return shared + own
 
 
 def _all_hints(views: Sequence[RunView]) -> list[Hint]:

@@ -91,6 +91,7 @@ def judge(summary: Summary) -> Verdict:
             f"{summary.errors:,} of {summary.total:,} examples ({share:.0%}) ended in an error and are in no "
             "rate."
         )
+    warnings += [f"{caution[0].upper()}{caution[1:]}." for caution in summary.cautions]
     if not summary.attacked:
         return Verdict("none", "Nothing was attacked.", _why_nothing(summary), tuple(warnings))
     rate = summary.success_rate
@@ -109,6 +110,8 @@ def judge(summary: Summary) -> Verdict:
             f" A success changes {words.value:.1f} words on average "
             f"({summary.perturbed_share.value:.0%} of the text)."
         )
+    if summary.tries.mostly_none:
+        return Verdict("none", "The attack could try next to nothing.", told, tuple(warnings))
     if rate.low > 0.5:
         return Verdict("bad", "Fragile under this attack.", told, tuple(warnings))
     if rate.high < 0.2:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from unfooled.metrics.summary import Mean, Rate, Summary
+from unfooled.metrics.summary import Mean, Rate, Summary, Tries
+
+SUCCESS = "success rate of the attack"
+SIMILARITY = "similarity of the last edit"
 
 
 class Row(NamedTuple):
@@ -23,19 +26,38 @@ def summary_rows(summary: Summary) -> list[Row]:
         _rate("macro F1 before attack", summary.f1_before),
         _rate("macro F1 under attack", summary.f1_under_attack),
     ]
+    recall = summary.recall_of(summary.only)
+    led = (
+        [
+            _rate(f"recall of {recall.name} before attack", recall.before),
+            _rate(f"recall of {recall.name} under attack", recall.under_attack),
+        ]
+        if recall
+        else []
+    )
     rows = [
+        *led,
         *(_outputs(summary) if summary.writes else accuracy),
-        _rate("success rate of the attack", summary.success_rate),
+        _rate(SUCCESS, summary.success_rate),
         _mean("words changed (of successes)", summary.words_changed, "{:.2f}"),
         _mean("words changed, share", summary.perturbed_share, "{:.1%}"),
         _mean("queries per attacked example", summary.queries, "{:.1f}"),
         Row("queries, median (10 % – 90 % – 99 %)", *_percentiles(summary), str(summary.queries.n)),
     ]
     if summary.draws.n:
-        rows.insert(5, _mean("success rate over all random draws", summary.draws, "{:.2%}"))
+        at = [row.name for row in rows].index(SUCCESS) + 1
+        rows.insert(at, _mean("success rate over all random draws", summary.draws, "{:.2%}"))
+    if summary.tries.n:
+        rows.append(_few_edits(summary.tries))
     if summary.similarity.n:
-        rows.append(_mean("similarity of the last edit", summary.similarity, "{:.3f}"))
+        rows.append(_mean(SIMILARITY, summary.similarity, "{:.3f}"))
     return rows
+
+
+def _few_edits(tries: Tries) -> Row:
+    name = f"withstood fewer than {tries.bound} edits" if tries.bound > 1 else "withstood no edit at all"
+    more = f"{tries.none} of them none at all" if tries.bound > 1 and tries.few else ""
+    return Row(name, str(tries.few), more, str(tries.n))
 
 
 def _percentiles(summary: Summary) -> tuple[str, str]:
@@ -59,9 +81,16 @@ def _outputs(summary: Summary) -> list[Row]:
     return rows
 
 
-def signatures(summary: Summary) -> list[str]:
-    """How sacrebleu computed the scores, in its own words."""
-    return [f"sacrebleu {one.metric}: {one.signature}" for one in summary.outputs]
+def footnotes(summary: Summary) -> list[str]:
+    """How sacrebleu computed its scores, in its own words, and why a row counts fewer examples."""
+    lines = [f"sacrebleu {one.metric}: {one.signature}" for one in summary.outputs]
+    successes, measured = summary.counts["success"], summary.similarity.n
+    if 0 < measured < successes:
+        lines.append(
+            f"{SIMILARITY}: of {successes} successes {measured} were measured; texts shorter than the window "
+            "of the similarity constraint are let through unmeasured"
+        )
+    return lines
 
 
 def counts_line(summary: Summary) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import unfooled
 from unfooled.attacks.parts.goals import OnlyClass, aimed_at, aimed_at_word
 from unfooled.core.example import Example
+from unfooled.core.oracle import AsyncOracle, Oracle
 from unfooled.core.questions import Asked
 from unfooled.core.recipe import Recipe, load_recipe
 from unfooled.core.result import Result
@@ -21,6 +22,7 @@ from unfooled.core.session import (
     Session,
     Settings,
     open_inside,
+    open_oracles,
     prepared,
     require_capabilities,
     require_resources,
@@ -29,7 +31,8 @@ from unfooled.core.victim import TextValue, Victim
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
 from unfooled.errors import DataError, VictimError
-from unfooled.metrics.summary import Summary, summarise
+from unfooled.metrics.summary import FEW_EDITS, Summary, summarise
+from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
 from unfooled.runs.workers import attack_in_workers
 from unfooled.translation.attempt import TextGoal
@@ -84,6 +87,7 @@ def attack(
     *,
     out: str | Path,
     limit: int | None = None,
+    rows: int | None = None,
     keys: Collection[int] | None = None,
     workers: int = 1,
     settings: Settings | None = None,
@@ -99,8 +103,10 @@ def attack(
     or what `load_parallel` takes.
 
     The run file in `out` is written as results arrive. The same call again skips finished examples and runs
-    the rest, those that ended in an error included; a larger `limit` goes on from the smaller one. `keys`
-    attacks only these examples; other keys may follow later into the same run.
+    the rest, those that ended in an error included; a larger `limit` goes on from the smaller one. Of an
+    attack on one class `limit` counts the rows of that class: those of other classes in between are scored
+    and not attacked. `rows` bounds the rows that are read, of whatever class. `keys` attacks only these
+    examples; other keys may follow later into the same run.
     """
     victim = _as_victim(victim)
     dataset = _as_dataset(data, victim).aligned(victim.labels, label_map)
@@ -112,8 +118,9 @@ def attack(
         recipe = aimed_at_word(recipe, target)
     elif target is not None:
         recipe = aim_at(recipe, target, victim.labels)
-    if limit is not None and limit < 1:
-        raise DataError(f"limit={limit} leaves nothing to attack", "limit is at least 1")
+    for name, most in (("limit", limit), ("rows", rows)):
+        if most is not None and most < 1:
+            raise DataError(f"{name}={most} leaves nothing to attack", f"{name} is at least 1")
     if workers < 1:
         raise DataError(f"workers={workers} makes no sense", "workers is at least 1")
     recipe, notices = prepared(recipe, victim)
@@ -122,7 +129,8 @@ def attack(
     resources = require_resources(recipe)
     open_inside(recipe.oracles(), victim)  # what does not fit is said before a run file is made
 
-    total = len(dataset) if limit is None else min(limit, len(dataset))
+    total = rows_to_read(dataset, recipe, limit)
+    total = total if rows is None else min(rows, total)
     sample = [one for one in islice(_chosen(islice(dataset, total), keys), _looks(keys)) if not one.problem]
     texts = [one.text().value for one in sample]
     if isinstance(victim, Translator):
@@ -132,6 +140,14 @@ def attack(
         report = preflight(victim, texts, [one.label for one in sample])
     observer.checked(report)
     report.raise_for_fail()
+    opened: dict[str, Oracle | AsyncOracle] = {}
+    coverage = look_at(recipe, [one.text() for one in sample], opened)
+    refusal = coverage.refusal(recipe.full_name)
+    if refusal is not None and not settings.any_language:
+        raise refusal
+    warnings = coverage.warnings(recipe.full_name)
+    for warning in warnings:
+        observer.noticed(warning)
 
     header = {
         "identity": {
@@ -143,7 +159,8 @@ def attack(
             **settings.identity(),
         },
         "environment": _environment(victim, dataset, recipe, workers, report)
-        | {"notices": notices, "asked": total if keys is None else None},
+        | {"notices": notices, "asked": total if keys is None else None}
+        | {"warnings": warnings, "coverage": coverage.to_dict(), "few_edits": _few_edits(recipe)},
     }
     with RunFile.open(Path(out), header, restart=restart) as file:
         examples = _unfinished(_chosen(islice(dataset, total), keys), file)
@@ -156,7 +173,8 @@ def attack(
         if done < total:
             good = next((text for text in texts if _answered(victim, text)), None)
             known = Asked(str(good)) if isinstance(victim, Translator) and good is not None else good
-            results = _results(victim, recipe, settings, examples, workers, total - done, known, file)
+            left = total - done
+            results = _results(victim, recipe, settings, examples, workers, left, known, file, opened)
             with closing(results):  # its counters belong into the file while that is open
                 for result in results:
                     file.add(result)
@@ -164,6 +182,23 @@ def attack(
     if isinstance(victim, Translator):
         keep_attention(Path(out), victim)
     return Run(Path(out))
+
+
+def rows_to_read(dataset: Dataset | ParallelText, recipe: Recipe, limit: int | None) -> int:
+    """How many rows hold the `limit` that are attacked: of an attack on one class, only its rows count.
+
+    The data has its labels in the victim's order, and the recipe knows the number of the class.
+    """
+    if limit is None or not isinstance(recipe.goal, OnlyClass):
+        return len(dataset) if limit is None else min(limit, len(dataset))
+    wanted = recipe.goal.label
+    places = (n for n, one in enumerate(dataset, 1) if one.label == wanted and not one.problem)
+    return next(islice(places, limit - 1, None), len(dataset))
+
+
+def _few_edits(recipe: Recipe) -> int:
+    """Fewer edits than so many are few; an attack that tries one by design is asked for that one."""
+    return min(FEW_EDITS, getattr(recipe.search, "tries", None) or FEW_EDITS)
 
 
 def aim_at(recipe: Recipe, target: str, labels: tuple[str, ...]) -> Recipe:
@@ -187,6 +222,7 @@ def _results(
     remaining: int,
     known_good: Hashable,
     file: RunFile,
+    opened: Mapping[str, Oracle | AsyncOracle],
 ) -> Generator[Result]:
     if workers > 1:
         yield from attack_in_workers(
@@ -200,7 +236,8 @@ def _results(
             on_counters=lambda counted: _add_counters(file, counted),
         )
         return
-    session = Session(victim, recipe, settings, known_good=known_good)
+    oracles = open_oracles(recipe, victim, opened)
+    session = Session(victim, recipe, settings, oracles=oracles, known_good=known_good)
     try:
         yield from session.attack(examples)
     finally:

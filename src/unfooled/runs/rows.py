@@ -1,6 +1,7 @@
 """A result as a row of the run file, and back.
 
 `probs` and `perturbed_probs` hold what the victim said: a list of class probabilities, or the text it wrote.
+`facts` also holds `tried`, the number of edited texts that were asked about.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ COLUMNS = (
     "key, outcome, label, fields, field, perturbed, probs, perturbed_probs, edits, words, queries, asked, "
     "similarity, note, facts"
 )
+
+TRIED = "tried"
 
 
 def dump(value: Any, *, sort: bool = False) -> str:
@@ -52,7 +55,7 @@ def to_row(result: Result) -> tuple[Any, ...]:
         int(result.asked),
         None if result.similarity is None else float(result.similarity),
         encodable(result.note),
-        dump(dict(result.facts)),
+        dump(dict(result.facts) | ({} if result.tried is None else {TRIED: int(result.tried)})),
     )
 
 
@@ -73,6 +76,7 @@ def to_result(row: tuple[Any, ...]) -> Result:
         facts,
     ) = row
     words, queries, asked = numbers
+    known = json.loads(facts)
     stored, before, after = json.loads(fields), json.loads(probs), json.loads(perturbed_probs)
     return Result(
         key=key,
@@ -87,9 +91,10 @@ def to_result(row: tuple[Any, ...]) -> Result:
         words=words,
         queries=queries,
         asked=asked,
+        tried=known.pop(TRIED, None),
         similarity=similarity,
         note=note,
-        facts=tuple(json.loads(facts).items()),
+        facts=tuple(known.items()),
         uncleaned=tuple((name, original) for name, _, *rest in stored for original in rest),
         output=before if isinstance(before, str) else "",
         perturbed_output=after if isinstance(after, str) else "",

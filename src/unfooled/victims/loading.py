@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from unfooled.errors import VictimError
 from unfooled.plugins import registry
 from unfooled.victims.labels import parse_labels
 from unfooled.victims.options import as_type, require_positive
+from unfooled.victims.thresholds import Thresholded
 
 SKLEARN_FILE = "model.skops"  # inside a trained folder
 DEFENSE_FILE = "defense.json"  # a defence around a model that lies elsewhere
@@ -33,12 +34,14 @@ def load_victim(
     *,
     labels: Sequence[str] | str | None = None,
     trust_pickle: bool = False,
+    thresholds: Mapping[str, float | str] | None = None,
     **options: Any,
 ) -> Victim:
     """Load the classifier that `spec` names.
 
     `labels` names the classes in the model's order. `trust_pickle` allows files that run code when they
-    are opened. Any further option belongs to the kind of victim; text is turned into the option's type.
+    are opened. `thresholds` are those of the deployed decision, by class (see `thresholds.py`). Any further
+    option belongs to the kind of victim; text is turned into the option's type.
     """
     kind, rest = split_spec(spec)
     names = parse_labels(labels)
@@ -54,7 +57,7 @@ def load_victim(
     if isinstance(victim, Reloadable):
         victim.spec = spec
         victim.options = {"labels": names, "trust_pickle": trust_pickle, **settled}
-    return victim
+    return Thresholded(victim, thresholds) if thresholds else victim
 
 
 def split_spec(spec: str) -> tuple[str, str]:

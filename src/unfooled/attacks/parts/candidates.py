@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import string
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from unfooled.core.attempt import Attempt
 from unfooled.core.program import Program, ask
+from unfooled.data.language import ENGLISH
+from unfooled.resources.neighbours import DEFAULT
 from unfooled.text import Text, match_case
 
 
 class Candidates(Protocol):
+    """A source that changes the spelling of any word says so with `spells = True`; one whose words are all of
+    one language names it in `language`. Both may be left out."""
+
     def propose(self, a: Attempt, text: Text, index: int, /) -> Program[list[str]]:
         """Distinct replacements for the word at `index`, the best first, never the word itself."""
         ...
@@ -35,6 +40,10 @@ class Neighbours:
     def asks(self) -> tuple[str, ...]:
         return (f"neighbours:{self.table}",)
 
+    @property
+    def language(self) -> str:
+        return ENGLISH if self.table == DEFAULT else ""
+
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         word = text.words[index]
         (near,) = yield from ask(f"neighbours:{self.table}", [(word.lower(), self.most, self.min_cosine)])
@@ -45,6 +54,7 @@ class Neighbours:
 class CharacterEdits:
     """One random edit of each kind: neighbouring letters swapped, a letter replaced, dropped, added."""
 
+    spells: ClassVar[bool] = True
     kinds: tuple[str, ...] = ("swap", "substitute", "delete", "insert")
 
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:

@@ -12,6 +12,7 @@ from unfooled.attacks.parts.importance import Importance
 from unfooled.attacks.parts.search import Ties, allowed, attackable, best_step
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
+from unfooled.data.language import ENGLISH
 from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.resources.stopwords import STOPWORDS
 from unfooled.text import Text, match_case
@@ -53,6 +54,10 @@ class FillMask:
     @property
     def asks(self) -> tuple[str, ...]:
         return (f"fill:{self.masked_lm}",)
+
+    @property
+    def language(self) -> str:
+        return ENGLISH if self.masked_lm in ("masked-lm", "trigram") else ""
 
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         """Replacements alone, as for any other source of candidates."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from unfooled.attacks.parts.candidates import Candidates
 from unfooled.core.attempt import Attempt
 from unfooled.core.program import Program, ask
+from unfooled.data.language import ENGLISH
 from unfooled.errors import ResourceError
 from unfooled.resources import datamuse
 from unfooled.text import Text, match_case
@@ -36,6 +37,7 @@ class WordNetSynonyms:
     `senses` says how many senses count per part of speech; 0 takes all.
     """
 
+    language: ClassVar[str] = ENGLISH
     senses: int = 0
     most: int = 50
     lexicon: str = "wordnet"
@@ -64,6 +66,7 @@ class Datamuse:
     texts are sent to `address`, nothing else.
     """
 
+    language: ClassVar[str] = ENGLISH
     relation: Literal["rel_syn", "ml"] = "rel_syn"
     most: int = 50
     address: str = datamuse.ADDRESS

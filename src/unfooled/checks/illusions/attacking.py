@@ -66,7 +66,7 @@ class Bench:
 
     recipe: Recipe
     settings: Settings
-    limit: int
+    rows: int  # that are read; see `rows_to_read`
     workers: int = 1
     averages: tuple[int, ...] = (4, 16)
     draws: int = 15
@@ -90,7 +90,7 @@ class Bench:
                 subject.data,
                 recipe or self.recipe,
                 out=folder,
-                limit=self.limit,
+                rows=self.rows,
                 keys=keys,
                 workers=self.workers,
                 settings=self.settings,

@@ -28,7 +28,7 @@ Differences from the paper
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from unfooled.attacks.parts.candidates import Candidates
 from unfooled.attacks.parts.importance import Deletion, Importance, RandomOrder
@@ -59,6 +59,7 @@ KEYS = _neighbours()
 class KeyboardTypos:
     """All typos of the given kinds: `transposition` of two letters, a `keyboard` neighbour for a letter."""
 
+    spells: ClassVar[bool] = True
     kinds: tuple[Literal["transposition", "keyboard"], ...] = ("transposition", "keyboard")
 
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
@@ -107,6 +108,10 @@ class OneTypo:
             raise ValueError("pick is random or worst")
         if self.letters < 1:
             raise ValueError("letters is at least 1")
+
+    @property
+    def tries(self) -> int | None:
+        return 1 if self.pick == "random" else None
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         text = start.text
