@@ -328,7 +328,7 @@ def test_a_closing_connection_does_not_wait_for_its_reader() -> None:
 def test_the_kernel_watches_over_accepted_connections() -> None:
     """Readers who vanish without a word: what it takes is set on the socket that listens, and inherited."""
     with (
-        closing(bound("127.0.0.1", 0, Patience(reader=7))) as listening,
+        closing(bound("127.0.0.1", 0, Patience(vanished=7))) as listening,
         closing(socket.create_connection(listening.getsockname(), timeout=LONG)),
         closing(listening.accept()[0]) as accepted,
     ):

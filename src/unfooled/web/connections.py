@@ -9,7 +9,6 @@ import asyncio
 import socket
 import struct
 from dataclasses import dataclass
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ class Patience:
     request: float = 30.0  # for a whole request, from its first byte (or the connection) to its last
     reader: float = 60.0  # with an answer lying here that the reader does not take
     idle: int = 75  # between two requests
+    vanished: int = 60  # until the kernel gives up on somebody who does not even acknowledge
 
 
 def drop_vanished_readers(listening: socket.socket, patience: Patience) -> None:
@@ -33,8 +33,8 @@ def drop_vanished_readers(listening: socket.socket, patience: Patience) -> None:
     """
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (
-        ("TCP_USER_TIMEOUT", int(1000 * patience.reader)),
-        ("TCP_KEEPIDLE", ceil(patience.reader)),
+        ("TCP_USER_TIMEOUT", 1000 * patience.vanished),
+        ("TCP_KEEPIDLE", patience.vanished),
         ("TCP_KEEPINTVL", 10),
         ("TCP_KEEPCNT", 3),
     ):
