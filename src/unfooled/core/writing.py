@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from unfooled.core.attempt import Attempt, Scored, Search, conclude, reason_of, require_length
+from unfooled.core.attempt import Attempt, Scored, Search, conclude, reason_of, require_readable
 from unfooled.core.program import Program, ask
 from unfooled.core.result import Outcome, Result
 from unfooled.errors import BudgetExhaustedError
@@ -117,7 +117,7 @@ def writing_attempt(
     outcome: Outcome = "failure"
     note = ""
     try:
-        require_length(text, max_words)
+        require_readable(text, max_words)
         yield from a.begin()
         unwanted = yield from goal.take_aim(a)
         (start,) = yield from a.score([text])
