@@ -98,5 +98,5 @@ def contents(*, pairs: bool = True) -> dict[str, Fields]:
     return {name: (("text", text),) for name, text in TEXTS.items()} | (PAIRS if pairs else {})
 
 
-def example(key: int, content: Fields, label: int, reference: str = "") -> Example:
-    return Example(key, content, label, content[-1][0], reference=reference)
+def example(key: int, content: Fields, label: int) -> Example:
+    return Example(key, content, label, content[-1][0])
