@@ -192,6 +192,8 @@ def check(result: Result, given: Example, table: Bench) -> None:
     if result.outcome == "error":
         assert result.note.strip(), "an error names its cause"
         assert "Traceback" not in result.note
+    if any("\ud800" <= char <= "\udfff" for _, text in given.content for char in text):
+        assert (result.note, result.queries) == ("the text holds half of a surrogate pair", 0)
     if result.outcome in ("error", "skipped"):
         assert result.perturbed == result.original
         assert not result.edits
