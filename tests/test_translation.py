@@ -197,6 +197,7 @@ def test_typos_are_keys_beside_and_letters_swapped() -> None:
     assert "dof" in typos_of("dog")
     assert "dog" not in typos_of("dog")
     assert typos_of("12") == []
+    assert len(typos_of("ab" * 2000)) < 1000  # of a text without blanks not all: they would fill the memory
 
 
 def test_one_word_becomes_a_typo_whatever_comes_of_it() -> None:

@@ -16,7 +16,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from unfooled.people.web.guard import App, Guard
+from unfooled.people.web.connections import Patience
+from unfooled.people.web.guard import App
+from unfooled.people.web.serving import bound, made_server
 
 
 def free_port() -> int:
@@ -51,32 +53,24 @@ def start(*arguments: str | Path, port: int) -> subprocess.Popen[str]:
 
 
 @contextmanager
-def serving(app: App, *, token: str = "") -> Iterator[str]:
-    """The address of a server in a thread, behind the same guard as a real one."""
-    uvicorn = pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
-    port = free_port()
-    config = uvicorn.Config(
-        Guard(app, token=token),
-        host="127.0.0.1",
-        port=port,
-        log_level="error",
-        access_log=False,
-        timeout_graceful_shutdown=1,
-        ws="none",
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
+def serving(app: App, *, token: str = "", patience: Patience = Patience()) -> Iterator[str]:  # noqa: B008
+    """The address of a real server, in a thread."""
+    pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
+    listening = bound("127.0.0.1", 0, patience)
+    server = made_server(app, token=token, patience=patience)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     until = time.monotonic() + 30
     while not server.started:
         assert time.monotonic() < until, "the server did not start"
         time.sleep(0.01)
     try:
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         getattr(app, "close", lambda: None)()
         server.should_exit = True
         thread.join(timeout=10)
+        listening.close()
 
 
 def request(

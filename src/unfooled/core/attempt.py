@@ -219,7 +219,7 @@ def live(a: Attempt, search: Search, *, max_words: int | None = None) -> Program
     outcome: Outcome = "failure"
     note = ""
     try:
-        require_length(a.original, max_words)
+        require_readable(a.original, max_words)
         start, unwanted = yield from a.begin()
         if unwanted:
             outcome, note = "skipped", unwanted
@@ -265,7 +265,13 @@ def conclude(a: Attempt, outcome: Outcome, start: Scored | None, final: Scored |
     )
 
 
-def require_length(text: Text, max_words: int | None) -> None:
+def require_readable(text: Text, max_words: int | None) -> None:
+    """A text that no tokenizer can read, or that is too long, ends before anything is asked."""
+    for _, content in text.fields:
+        try:
+            content.encode()
+        except UnicodeEncodeError:
+            raise ValueError("the text holds half of a surrogate pair") from None
     if max_words is not None and len(text.words) > max_words:
         raise ValueError(f"{len(text.words):,} words are more than the limit of {max_words:,} (--max-words)")
 

@@ -2,7 +2,8 @@
 
 - A page on loopback answers only to loopback names, so that no foreign site can point its own name here.
 - A page open to the network asks for a token, once per browser.
-- A request that changes something must come from the page itself, as the browser says.
+- A request that changes something must come from the page itself, as the browser says: scheme, host and port.
+- Guessing the token slows down.
 - Nothing but the page's own files may be loaded, run or sent to.
 """
 
@@ -13,7 +14,9 @@ import hmac
 import ipaddress
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from unfooled.people.web.slowing import SlowDown
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -22,6 +25,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BYTES = 256 * 1024  # of a request
 MOST_PATH = 1000  # characters of an address
+PORTS = {"http": 80, "https": 443}
+NEEDS_TOKEN = "This page needs a token: open the whole link that you were given."
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -53,7 +58,9 @@ class Guard:
         self._app = app
         self._token = token
         self._cookie = "unfooled_access_" + hashlib.sha256(token.encode()).hexdigest()[:8]
-        self._pass = hashlib.sha256(b"pass:" + token.encode()).hexdigest()
+        # Slow to make: whoever guesses the pass instead of the token pays for each guess.
+        self._pass = hashlib.scrypt(token.encode(), salt=b"unfooled pass", n=2**14, r=8, p=1).hex()
+        self._slow = SlowDown()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -68,7 +75,7 @@ class Guard:
             await _answer(send, 414, "This address is too long.")
             return
         if scope["method"] not in ("GET", "HEAD"):
-            if not _from_here(headers, host):
+            if not _from_here(headers, scope["scheme"], host):
                 await _answer(send, 403, "This request comes from another site, so it was refused.")
                 return
             if not headers.get("content-length", "x").isdecimal():
@@ -90,14 +97,37 @@ class Guard:
     async def _ask_for_token(self, scope: Scope, send: Send) -> None:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = next((value for name, value in query if name == "token"), "")
-        if scope["method"] == "GET" and hmac.compare_digest(given.encode(), self._token.encode()):
-            rest = urlencode([pair for pair in query if pair[0] != "token"])
-            # The token leaves the address bar at once; the browser keeps a pass made from it.
-            path = "/" + scope["path"].lstrip("/") + (f"?{rest}" if rest else "")
-            cookie = f"{self._cookie}={self._pass}; Path=/; HttpOnly; SameSite=Lax; Max-Age=2592000"
-            await _answer(send, 303, "", {"location": path, "set-cookie": cookie})
+        if scope["method"] != "GET" or not given:
+            await _answer(send, 403, NEEDS_TOKEN)
             return
-        await _answer(send, 403, "This page needs a token: open the whole link that you were given.")
+        client = client_of(scope)
+        if wait := await self._slow.turn(client):
+            text = f"Too many wrong tokens came from here: try again in {wait} seconds."
+            await _answer(send, 429, text, {"retry-after": str(wait)})
+            return
+        right = hmac.compare_digest(given.encode(), self._token.encode())
+        self._slow.tell(client, right=right)
+        if not right:
+            await _answer(send, 403, NEEDS_TOKEN)
+            return
+        # The token leaves the address bar at once; the browser keeps a pass made from it.
+        rest = urlencode([pair for pair in query if pair[0] != "token"])
+        cookie = f"{self._cookie}={self._pass}; Path=/; HttpOnly; SameSite=Lax; Max-Age=2592000"
+        location = _here(scope["path"]) + (f"?{rest}" if rest else "")
+        await _answer(send, 303, "", {"location": location, "set-cookie": cookie})
+
+
+def client_of(scope: Scope) -> str:
+    """The address that a request came from."""
+    return str(scope["client"][0]) if scope.get("client") else ""
+
+
+def _here(path: str) -> str:
+    """This path on this host, whatever it holds.
+
+    Browsers read `//`, `/\\` and a slash behind a tab or a line end as the beginning of another host's name.
+    """
+    return "/" + quote(path.lstrip("/"), safe="/")
 
 
 def _is_loopback_host(host: str) -> bool:
@@ -107,17 +137,32 @@ def _is_loopback_host(host: str) -> bool:
         return False
 
 
-def _from_here(headers: MutableMapping[str, str], host: str) -> bool:
-    """Whether the browser says that this page itself sent the request. No word about it is a no."""
+def _from_here(headers: MutableMapping[str, str], scheme: str, host: str) -> bool:
+    """Whether the browser says that this page itself sent the request. No word about it is a no.
+
+    Behind a proxy the scheme is that of the proxy's `X-Forwarded-Proto`, if the proxy is trusted.
+    """
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is None and origin is None:
         return False
     if site is not None and site != "same-origin":
         return False
+    if origin is None:
+        return True
+    own = _origin(f"{scheme}://{host}")
+    return own is not None and _origin(origin) == own
+
+
+def _origin(address: str) -> tuple[str, str, int] | None:
+    """Scheme, host and port of an origin; None for anything that is more, or less, than that."""
     try:
-        return origin is None or urlsplit(origin).netloc == host
-    except ValueError:
-        return False
+        parts = urlsplit(address)
+        port = parts.port or PORTS[parts.scheme]
+    except (ValueError, KeyError):
+        return None
+    if not parts.hostname or "@" in parts.netloc or parts.path or parts.query or parts.fragment:
+        return None
+    return parts.scheme, parts.hostname, port
 
 
 def _with_headers(send: Send) -> Send:

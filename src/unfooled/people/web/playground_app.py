@@ -60,7 +60,7 @@ class PlaygroundApp:
         self._room = EngineRoom(shown.victims)
         self._visits = Visits(self._room)
         pages = _Pages(shown, self._visits)
-        self._app: App = Starlette(
+        app = Starlette(
             routes=[
                 Route("/", pages.home, methods=["GET"]),
                 Route("/texts", pages.texts, methods=["GET"]),
@@ -71,6 +71,8 @@ class PlaygroundApp:
             ],
             exception_handlers={404: not_found, 405: not_found},
         )
+        app.router.redirect_slashes = False  # it would send browsers to whatever host they named
+        self._app: App = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from unfooled.errors import MissingExtraError, UserError
+from unfooled.people.web.connections import Patience, drop_vanished_readers, patient_protocol
 from unfooled.people.web.guard import App, Guard, is_loopback
+
+if TYPE_CHECKING:
+    from uvicorn import Server
 
 LEAST_TOKEN = 16  # characters
 
@@ -44,44 +49,58 @@ def serve(
     stop: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve until interrupted. `announce` gets the address once it is open; `stop` ends open streams."""
-    try:
-        import uvicorn
-    except ImportError as error:
-        raise MissingExtraError("the web page", "web") from error
-
-    listening = _bind(host, port)
+    server = made_server(app, token=token, stop=stop)
+    listening = bound(host, port)
     everywhere = host in ("0.0.0.0", "::")  # nobody can open these; others reach this machine by its name
     shown = socket.gethostname() if everywhere else f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}/"
-    config = uvicorn.Config(
-        Guard(app, token=token),
-        log_level="warning",
-        access_log=False,  # addresses may hold a token
-        server_header=False,
-        timeout_graceful_shutdown=1,
-        timeout_keep_alive=75,
-        ws="none",
-    )
-
-    class Server(uvicorn.Server):
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            stop()
-            await super().shutdown(sockets)
-
     announce(f"{address}?token={token}" if token else address)
     try:
-        Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
     except KeyboardInterrupt:
         pass
     finally:
         listening.close()
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def made_server(
+    app: App,
+    *,
+    token: str = "",
+    stop: Callable[[], None] = lambda: None,
+    patience: Patience = Patience(),  # noqa: B008 - frozen
+) -> Server:
+    """A server of the application behind its guard; `run` it on a bound socket."""
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise MissingExtraError("the web page", "web") from error
+
+    class StoppingServer(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            stop()
+            await super().shutdown(sockets)
+
+    config = uvicorn.Config(
+        Guard(app, token=token),
+        http=patient_protocol(patience),
+        log_level="error",  # warnings are about requests that are none
+        access_log=False,  # addresses may hold a token
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=patience.idle,
+        ws="none",
+    )
+    return StoppingServer(config)
+
+
+def bound(host: str, port: int, patience: Patience = Patience()) -> socket.socket:  # noqa: B008 - frozen
+    """A socket that listens."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        drop_vanished_readers(listening, patience)
         listening.bind(address)
         listening.listen(256)
     except OSError as error:

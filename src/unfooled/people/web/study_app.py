@@ -12,8 +12,9 @@ from unfooled.errors import MissingExtraError, RunFileError
 from unfooled.people.study.content import Fields
 from unfooled.people.study.file import StudyFile
 from unfooled.people.study.protocols import NEITHER, Question
-from unfooled.people.web.guard import App
+from unfooled.people.web.guard import App, client_of
 from unfooled.people.web.replies import form, go, json_reply, message, not_found, page, refused, static
+from unfooled.people.web.slowing import SlowDown
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -31,7 +32,7 @@ def study_app(study: StudyFile) -> App:
         raise MissingExtraError("the page of a study", "web") from error
 
     pages = _Pages(study)
-    app: App = Starlette(
+    app = Starlette(
         routes=[
             Route("/", pages.home, methods=["GET"]),
             Route("/sign-in", pages.sign_in, methods=["POST"]),
@@ -43,6 +44,7 @@ def study_app(study: StudyFile) -> App:
         ],
         exception_handlers={404: not_found, 405: not_found},
     )
+    app.router.redirect_slashes = False  # it would send browsers to whatever host they named
     return app
 
 
@@ -53,6 +55,7 @@ class _Pages:
         self.study = study
         self.name = hashlib.sha256(b"name:" + study.secret).hexdigest()[:10]
         self.cookie = f"unfooled_study_{self.name}"
+        self.slow = SlowDown()
 
     # -- pages -------------------------------------------------------------------------------------
 
@@ -64,7 +67,14 @@ class _Pages:
 
     async def sign_in(self, request: Request) -> Response:
         given = (await form(request)).get("code", "")
+        client = client_of(request.scope)
+        if wait := await self.slow.turn(client):
+            problem = f"Too many wrong codes came from here. Please try again in {wait} seconds."
+            response = page("signin.html", 429, title=self.study.protocol.title, problem=problem)
+            response.headers["retry-after"] = str(wait)
+            return response
         annotator = self.study.annotator(given)
+        self.slow.tell(client, right=annotator is not None)
         if annotator is None:
             await asyncio.sleep(WRONG_CODE_SECONDS)
             problem = "This code is not known. Please check it, or ask whoever sent it."

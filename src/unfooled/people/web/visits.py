@@ -41,6 +41,8 @@ class Visit:
             self._room.prepare(wish.attack, model)
         self._open = set(models)
         self._lanes = [self._room.begin(wish, model, self._emitter(model, command)) for model in models]
+        if self.over:  # cancelled while it began
+            self.cancel()
 
     def cancel(self) -> None:
         for lane in self._lanes:
@@ -105,11 +107,15 @@ class Visits:
         self._visits: dict[str, Visit] = {}
 
     async def begin(self, wish: Wish, command: Command) -> Visit:
-        if sum(not one.over for one in self._visits.values()) >= MOST_VISITS:
+        if sum(not visit.over for visit in self._visits.values()) >= MOST_VISITS:
             raise UserError("too many attacks are under way", "try again when some have ended")
         visit = Visit(self._room, asyncio.get_running_loop())
-        await asyncio.to_thread(visit.begin, wish, command)
-        self._visits[visit.id] = visit
+        self._visits[visit.id] = visit  # it has its place before it begins: others begin meanwhile
+        try:
+            await asyncio.to_thread(visit.begin, wish, command)
+        except BaseException:
+            del self._visits[visit.id]
+            raise
         self._look_after(visit, seen=False)
         return visit
 

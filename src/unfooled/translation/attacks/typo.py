@@ -22,7 +22,7 @@ alone. `goal.least` is the share of its BLEU that a sentence must lose.
 Differences from the paper
     - Where no word of a sentence is in the list, the made typos are used instead; its note says so. The paper
       does not say what it does then.
-    - Words of one or two letters are left alone.
+    - Words of one or two letters are left alone; of a longer word the first hundred are looked at.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ from unfooled.core.recipe import Recipe
 from unfooled.text import Text
 from unfooled.translation.attacks.output_goals import BleuDrop
 
+LONGEST = (
+    100  # letters of a word that are looked at: all typos of a text without blanks would fill the memory
+)
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
@@ -68,10 +71,10 @@ class KeyboardTypos:
 
 
 def typos_of(word: str, kinds: tuple[str, ...] = ("transposition", "keyboard")) -> list[str]:
-    """Every such typo of a word, never the word itself; casing stays in its place."""
+    """Every such typo in the first letters of a word, never the word itself; casing stays in its place."""
     made: list[str] = []
     if "transposition" in kinds:
-        pairs = [(at, word[at], word[at + 1]) for at in range(len(word) - 1)]
+        pairs = [(at, word[at], word[at + 1]) for at in range(min(len(word) - 1, LONGEST))]
         made += [
             word[:at] + _cased(right, left) + _cased(left, right) + word[at + 2 :]
             for at, left, right in pairs
@@ -80,7 +83,7 @@ def typos_of(word: str, kinds: tuple[str, ...] = ("transposition", "keyboard")) 
     if "keyboard" in kinds:
         made += [
             word[:at] + _cased(key, letter) + word[at + 1 :]
-            for at, letter in enumerate(word)
+            for at, letter in enumerate(word[:LONGEST])
             for key in KEYS.get(letter.lower(), "")
         ]
     return [one for one in dict.fromkeys(made) if one != word]
