@@ -1,4 +1,4 @@
-"""What a small attack loads before it begins: counted in modules and files, not in seconds."""
+"""What a small attack loads before it begins: counted in modules, not in seconds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
 from skops.io import dump
 
+from unfooled.evaluation.store import RunFile
 from unfooled.resources import store
 
 ROWS = [
@@ -27,19 +30,16 @@ ROWS = [
     ("a dull film with a terrible cast", "neg"),
     ("bad , boring and a lazy script", "neg"),
 ]
-# Prints what was imported and which files were opened below the resource cache, as the last line.
+# Prints what was imported and how threads wait, as the last line.
 WATCHED = """
 import json, os, sys
-opened = []
-sys.addaudithook(lambda event, given: opened.append(str(given[0])) if event == "open" else None)
 from unfooled.cli.app import main
 try:
     main()
 except SystemExit as stop:
     code = stop.code
 print()
-print(json.dumps({"code": code, "modules": sorted(sys.modules), "opened": opened,
-                  "wait": os.environ.get("OMP_WAIT_POLICY")}))
+print(json.dumps({"code": code, "modules": sorted(sys.modules), "wait": os.environ.get("OMP_WAIT_POLICY")}))
 """
 
 
@@ -93,6 +93,9 @@ def test_the_encoder_comes_without_the_libraries_around_it(folder: Path, tmp_pat
     loaded = set(seen["modules"])
     assert {"torch", "tokenizers", "unfooled.resources.minilm"} <= loaded
     assert not loaded & {"transformers", "sentence_transformers", "datasets", "skops"}
+    with closing(RunFile.read(tmp_path / "run")) as file:
+        recorded = file.header["environment"]["versions"]
+    assert recorded["torch"] == metadata.version("torch")
 
 
 def test_threads_that_wait_do_not_spin_unless_the_user_says_so() -> None:
