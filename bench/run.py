@@ -3,7 +3,7 @@
     python bench/run.py [--scenario NAME ...] [--examples N] [--blocks N] [--quick]
 
 The scenarios `jsma`, `one-word`, `translation` and `switch` need no TextAttack: they compare with a plain
-loop or a bare pass.
+loop or a bare pass; `startup` measures small attacks as a whole, in turns with another version.
 
 Both sides are started once and then asked for one block of examples at a time, in turns (A B, B A, A B, ...),
 on the same core with one thread, so that a slow minute of the machine hits both. Writes `bench/RESULTS.md`
@@ -271,6 +271,7 @@ def main() -> None:
     parser.add_argument("--lstm", type=Path, help="LSTM folder for `jsma` in place of one trained here")
     parser.add_argument("--classifier", type=Path, help="MiniLM on MR for `switch` and `one-word`, likewise")
     parser.add_argument("--translator", type=Path, help="Transformer folder for `translation`, en to de")
+    parser.add_argument("--against", type=Path, help="`src` of another version to compare in `startup`")
     parser.add_argument("--body", type=Path, help="MiniLM folder in place of the resource")
     parser.add_argument("--neighbours", type=Path, help="folder of a saved table in place of the resource")
     parser.add_argument("--masked-lm", type=Path, help="folder of a masked LM in place of the resource")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import environment as env
+from startup import run_startup
 
 
 def run_jsma(args: argparse.Namespace) -> dict[str, Any]:
@@ -99,4 +100,5 @@ ALONE = {
     "one-word": run_one_word,
     "translation": run_translation,
     "switch": run_switch,
+    "startup": run_startup,
 }

@@ -118,10 +118,44 @@ def test_the_default_encoder() -> None:
     check_company(encoder, TEXTS[:-1])
 
 
+@pytest.mark.skipif(not store.has("minilm"), reason="needs: unfooled resources get minilm")
+def test_the_default_encoder_is_bit_for_bit_that_of_sentence_transformers() -> None:
+    from unfooled.resources import encoders
+
+    folder = str(store.path("minilm"))
+    library, own = encoders.Encoder(encoders._load(folder)), encoders.open_encoder("")
+    texts = [
+        *TEXTS,
+        "[SEP] a [MASK]",
+        "Ünïcödé ÉCLAIR 中文 \u200b x\x00y",
+        "’“” — …  a\tb\nc",
+        "👍🏽 ok",
+        "x" * 300,
+    ]
+    assert isinstance(own, encoders.Encoder)
+    assert own._tokenize(texts)["input_ids"] == library._tokenize(texts)["input_ids"]
+    assert np.array_equal(np.stack(own(texts)), np.stack(library(texts)))
+
+
+def test_a_damaged_default_encoder_is_explained(tmp_path: Path) -> None:
+    from unfooled.resources import minilm
+
+    with pytest.raises(ResourceError, match="cannot be read") as raised:
+        minilm.load(tmp_path)
+    assert "unfooled resources get minilm" in str(raised.value)
+    (tmp_path / "config.json").write_text('{"model_type": "roberta"}', encoding="utf-8")
+    with pytest.raises(ResourceError, match="another kind of model"):
+        minilm.load(tmp_path)
+
+
 def test_static_models_work_too(tmp_path: Path) -> None:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import StaticEmbedding
     from tokenizers import Tokenizer, models, pre_tokenizers
+
+    from unfooled.resources.encoders import quiet
+
+    with quiet():  # newer versions have moved it, and say so
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.models import StaticEmbedding
 
     tokenizer: Any = Tokenizer(models.WordLevel({"[UNK]": 0, "good": 1, "film": 2}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()

@@ -86,6 +86,33 @@ def test_normal_forms() -> None:
     ]
 
 
+def test_arrays_are_read_while_their_pickle_stays_and_made_anew_when_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converted: list[Path] = []
+
+    def counted(path: Path) -> perceptron.Weights:
+        converted.append(path)
+        return read_pickle(path)
+
+    read_pickle = perceptron.read_pickle
+    monkeypatch.setattr(perceptron, "read_pickle", counted)
+    source, arrays = tmp_path / perceptron.PICKLE, tmp_path / perceptron.ARRAYS
+    source.write_bytes(pickle.dumps(({"bias": {"NN": 0.1}}, {}, set(TAGS)), protocol=2))
+    first, again = perceptron.load(tmp_path), perceptron.load(tmp_path)
+    assert len(converted) == 1
+    assert np.array_equal(first.vector("bias"), again.vector("bias"))
+    source.write_bytes(pickle.dumps(({"bias": {"NN": 0.7}}, {}, set(TAGS)), protocol=2))
+    other = perceptron.load(tmp_path)
+    assert len(converted) == 2
+    assert other.vector("bias").max() == 700
+    arrays.write_bytes(arrays.read_bytes()[:100])  # torn
+    assert perceptron.load(tmp_path).vector("bias").max() == 700
+    assert perceptron.load(tmp_path).vector("bias").max() == 700
+    assert len(converted) == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([perceptron.PICKLE, perceptron.ARRAYS])
+
+
 def test_a_pickle_that_is_more_than_data_is_refused(tmp_path: Path) -> None:
     (tmp_path / perceptron.PICKLE).write_bytes(pickle.dumps(Path("x")))
     with pytest.raises(ResourceError, match="not plain data"):

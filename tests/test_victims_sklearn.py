@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import subprocess
 import sys
 import threading
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +26,17 @@ from sklearn.feature_extraction.text import (
     TfidfTransformer,
     TfidfVectorizer,
 )
-from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.linear_model import LogisticRegression, Perceptron, SGDClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
-from skops.io import dump
+from skops.io import dump, load
 
 from unfooled.errors import VictimError
 from unfooled.victims.checks import check_victim
 from unfooled.victims.loading import load_victim
+from unfooled.victims.plain_skops import NotPlainError, read_plain
 from unfooled.victims.sklearn import bag_of_words as bagofwords
 from unfooled.victims.sklearn.content_digest import stable_digest
 from unfooled.victims.sklearn.pipeline import SklearnVictim
@@ -234,6 +237,65 @@ def test_a_skops_file(saved: Path) -> None:
     assert np.array_equal(copy.predict(X), victim.predict(X))
     dump(FAST["pairs"], saved)
     assert load_victim(f"sklearn:{saved}").fingerprint() != victim.fingerprint()
+
+
+PLAIN: dict[str, Any] = {
+    **FAST,
+    "characters": ORDINARY["characters"],
+    "hashing": ORDINARY["hashing"],
+    "numbers as classes": fitted(TfidfVectorizer(), LinearSVC(), y=[1, 1, 1, 1, 0, 0, 0, 0]),
+    "objects as classes": make_pipeline(TfidfVectorizer(), LinearSVC()).fit(X, np.array(Y, dtype=object)),
+    "stochastic": fitted(TfidfVectorizer(), SGDClassifier(random_state=0)),
+    "stochastic, log": fitted(TfidfVectorizer(), SGDClassifier(loss="log_loss", random_state=0)),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_the_short_way_through_a_skops_file_leads_to_the_same_model(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.skops"
+    dump(PLAIN[name], path)
+    ours, theirs = read_plain(path), load(path)
+    assert stable_digest(ours) == stable_digest(theirs)
+    assert np.array_equal(ours.predict(X), theirs.predict(X))
+
+
+def test_the_short_way_leaves_to_skops_what_it_does_not_know(tmp_path: Path) -> None:
+    path = tmp_path / "model.skops"
+    for strange in (fitted(TfidfVectorizer(), Perceptron()), ORDINARY["own tokenizer"], {1.5: "a"}):
+        dump(strange, path)
+        with pytest.raises(NotPlainError):
+            read_plain(path)
+    path.write_bytes(b"PK\x03\x04 and no more")
+    with pytest.raises(NotPlainError):
+        read_plain(path)
+
+
+@pytest.mark.parametrize(
+    ("loader", "module", "name"),
+    [
+        ("ObjectNode", "subprocess", "Popen"),
+        ("ObjectNode", "sklearn.pipeline", "os"),
+        ("LossNode", "os", "system"),
+        ("TypeNode", "builtins", "eval"),
+        ("TypeNode", "numpy", "load"),
+        ("NdArrayNode", "numpy", "fromfile"),
+        ("FunctionNode", "os", "system"),
+        ("DictNode", "os", "environ"),
+        ("ListNode", "collections", "deque"),
+        ("TupleNode", "os", "stat_result"),
+    ],
+)
+def test_the_short_way_looks_nothing_else_up(loader: str, module: str, name: str, tmp_path: Path) -> None:
+    plain = {"__class__": "dict", "__module__": "builtins", "__loader__": "JsonNode", "content": "{}"}
+    schema: dict[str, Any] = {"__class__": name, "__module__": module, "__loader__": loader, "protocol": 2}
+    schema |= {"type": "numpy", "file": "x.npy", "__reduce__": {"args": plain}, "content": plain}
+    path = tmp_path / "model.skops"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", json.dumps(schema))
+        with archive.open("x.npy", "w") as file:
+            np.save(file, np.zeros(3))
+    with pytest.raises(NotPlainError, match=name if loader != "FunctionNode" else loader):
+        read_plain(path)
 
 
 def test_a_pickle_needs_trust(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from enum import IntEnum
 from pathlib import Path
@@ -330,8 +331,18 @@ def demo(
     raise typer.Exit(run_demo(out, limit))
 
 
+def _wait_without_spinning() -> None:
+    """Threads of a model that wait for each other sleep, unless the user wants otherwise.
+
+    By default they spin, and on a machine with other work that costs many times what the model does. The
+    libraries read this once, when they are first imported; it changes no number.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
 def main() -> None:
     """Run the command; a user's error is shown without a traceback."""
+    _wait_without_spinning()
     try:
         app()
     except UserError as error:

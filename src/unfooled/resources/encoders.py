@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from unfooled.batching import Meter, same_length
 from unfooled.errors import MissingExtraError, ResourceError
-from unfooled.resources import static, store, use
+from unfooled.resources import minilm, static, store, use
 
 Vector = npt.NDArray[np.float32]
 
@@ -27,8 +27,8 @@ MIN_ROWS = 32
 
 
 class Encoder:
-    """Any sentence-transformers model, run on groups of texts of equal length: nothing is padded, and a
-    text's vector does not depend on the texts beside it."""
+    """MiniLM, or any sentence-transformers model, run on groups of texts of equal length: nothing is padded,
+    and a text's vector does not depend on the texts beside it."""
 
     batch_size = 4096
 
@@ -103,8 +103,13 @@ def open_encoder(variant: str = "") -> SentenceEncoder:
     if variant == static.NAME:
         return static.open_static()
     if variant in ("", DEFAULT):
-        return Encoder(_load(str(store.path(DEFAULT))))
+        return Encoder(_load_default(store.path(DEFAULT)))
     return Encoder(_load(variant))
+
+
+@lru_cache(maxsize=1)
+def _load_default(folder: Path) -> minilm.MiniLM:
+    return minilm.load(folder)
 
 
 @lru_cache(maxsize=2)

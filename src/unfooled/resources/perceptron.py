@@ -7,11 +7,13 @@ exact in any order; only a tie needs the order in which the original adds its fl
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
 import pickle
 import tempfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,20 +83,35 @@ def read_pickle(path: Path) -> Weights:
 
 
 def load(folder: Path) -> Weights:
-    """The weights in a resource folder, converted on first use."""
-    arrays = folder / ARRAYS
-    if arrays.is_file():
-        with np.load(arrays) as content:
-            names = json.loads(content["names"].tobytes())
-            rows = {feature: row for row, feature in enumerate(names["features"], start=1)}
-            return Weights(tuple(names["tags"]), rows, content["table"], names["tagdict"])
-    weights = read_pickle(folder / PICKLE)
-    _save(weights, arrays)
-    return weights
+    """The weights in a resource folder, converted on first use and again when the pickle has changed."""
+    source, arrays = folder / PICKLE, folder / ARRAYS
+    if not source.is_file():
+        return _read_arrays(arrays)
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    try:
+        return _read_arrays(arrays, digest)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):  # not there, torn, or of another pickle
+        weights = read_pickle(source)
+        _save(weights, arrays, digest)
+        return weights
 
 
-def _save(weights: Weights, path: Path) -> None:
-    names = {"tags": weights.tags, "features": list(weights.rows), "tagdict": dict(weights.tagdict)}
+def _read_arrays(path: Path, digest: str = "") -> Weights:
+    with path.open("rb") as file, np.load(file) as content:  # of a torn file, numpy would leave it open
+        names = json.loads(content["names"].tobytes())
+        if digest and names.get("source") != digest:
+            raise ValueError(f"{path} was made from another file")
+        rows = {feature: row for row, feature in enumerate(names["features"], start=1)}
+        return Weights(tuple(names["tags"]), rows, content["table"], names["tagdict"])
+
+
+def _save(weights: Weights, path: Path, digest: str) -> None:
+    names = {
+        "source": digest,
+        "tags": weights.tags,
+        "features": list(weights.rows),
+        "tagdict": dict(weights.tagdict),
+    }
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".npz")
     except OSError:  # a read-only cache: convert in memory every time

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
-import sys
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from importlib import metadata
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -320,15 +321,10 @@ def _as_dataset(
 def _environment(
     victim: Victim, dataset: Dataset | ParallelText, recipe: Recipe, workers: int, report: Preflight
 ) -> dict[str, Any]:
-    loaded = {
-        name: sys.modules[name]
-        for name in ("numpy", "sklearn", "torch", "transformers")
-        if name in sys.modules
-    }
     return {
         "unfooled": unfooled.__version__,
         "python": platform.python_version(),
-        "versions": {name: str(getattr(module, "__version__", "")) for name, module in loaded.items()},
+        "versions": _versions(),
         "attack": recipe.full_name,
         "victim": victim.name,
         "data": dataset.name,
@@ -336,3 +332,18 @@ def _environment(
         "workers": workers,
         "preflight": report.lines(),
     }
+
+
+def _versions() -> dict[str, str]:
+    """Of the installed libraries that numbers come from: an encoder loads its own after this is written."""
+    packages = {
+        "numpy": "numpy",
+        "sklearn": "scikit-learn",
+        "torch": "torch",
+        "transformers": "transformers",
+    }
+    found = {}
+    for name, package in packages.items():
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(package)
+    return found

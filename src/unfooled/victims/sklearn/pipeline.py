@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from unfooled.errors import MissingExtraError, VictimError
 from unfooled.text import WORD
 from unfooled.victims.labels import settle_labels
 from unfooled.victims.options import option
+from unfooled.victims.plain_skops import NotPlainError, read_plain
 from unfooled.victims.sklearn.bag_of_words import FastWords
 from unfooled.victims.sklearn.content_digest import stable_digest
 
@@ -166,6 +168,11 @@ def load_skops(path: Path) -> Any:
     """Read a skops file that holds nothing but types that skops knows to be harmless."""
     try:
         import sklearn  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("reading a scikit-learn model", "sklearn") from None
+    with contextlib.suppress(NotPlainError):
+        return read_plain(path)
+    try:
         from skops.io import get_untrusted_types
         from skops.io import load as load_checked
     except ImportError:
