@@ -36,10 +36,10 @@ from skops.io import dump, load
 from unfooled.errors import VictimError
 from unfooled.victims.checks import check_victim
 from unfooled.victims.loading import load_victim
-from unfooled.victims.plain_skops import NotPlainError, read_plain
 from unfooled.victims.sklearn import bag_of_words as bagofwords
 from unfooled.victims.sklearn.content_digest import stable_digest
 from unfooled.victims.sklearn.pipeline import SklearnVictim
+from unfooled.victims.sklearn.plain_skops import NotPlainError, read_plain
 
 SENTENCES = [
     ("a great film with a wonderful cast", "pos"),

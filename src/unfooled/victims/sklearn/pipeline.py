@@ -25,9 +25,9 @@ from unfooled.errors import MissingExtraError, VictimError
 from unfooled.text import WORD
 from unfooled.victims.labels import settle_labels
 from unfooled.victims.options import option
-from unfooled.victims.plain_skops import NotPlainError, read_plain
 from unfooled.victims.sklearn.bag_of_words import FastWords
 from unfooled.victims.sklearn.content_digest import stable_digest
+from unfooled.victims.sklearn.plain_skops import NotPlainError, read_plain
 
 Pairs = Literal["join", "pass"]
 
