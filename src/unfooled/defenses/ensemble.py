@@ -20,7 +20,7 @@ from unfooled.defenses.switch import text_rng
 from unfooled.defenses.voting import Vote
 from unfooled.errors import CapabilityError
 from unfooled.victims.alignment import Readable, mark
-from unfooled.victims.base import Probabilities, Reloadable, TextValue, Victim, digest
+from unfooled.victims.base import Probabilities, Reloadable, TextValue, Victim, digest, margins_of
 from unfooled.victims.whitebox import (
     AttentionMaps,
     Counts,
@@ -114,7 +114,9 @@ class Ensemble(Reloadable):
 
     def describe(self) -> dict[str, Any]:
         """The settings and what they mean for this model; for tables and `defense.json`."""
-        return dataclasses.asdict(self.settings)  # type: ignore[call-overload, no-any-return]
+        scores = margins_of(self.inner)
+        settings: dict[str, Any] = dataclasses.asdict(self.settings)  # type: ignore[call-overload]
+        return settings | ({"scores": scores} if scores else {})
 
     # -- what a defence adds -----------------------------------------------------------------------
 
