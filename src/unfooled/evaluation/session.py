@@ -19,7 +19,7 @@ from unfooled.core.writing import TextGoal, writing_attempt
 from unfooled.data.examples import Example
 from unfooled.errors import ResourceError, UserError
 from unfooled.registry import registry
-from unfooled.resources import store
+from unfooled.resources import fillmask, store
 from unfooled.victims.base import Victim
 from unfooled.victims.checked import oracle_for
 from unfooled.victims.translator import Translator
@@ -60,15 +60,27 @@ def require_resources(recipe: Recipe) -> dict[str, str]:
 
 
 def not_here(who: str, missing: list[str]) -> ResourceError:
-    return ResourceError(
-        f"{who} needs {', '.join(missing)}, not here yet",
-        f"run: unfooled resources get {' '.join(missing)}",
-    )
+    """One message for all that is missing: what can be fetched, and the choices where something cannot."""
+    long = {one.name for one in store.status() if one.long}
+    fetched = [name for name in missing if name not in long]
+    steps = [f"run: unfooled resources get {' '.join(fetched)}"] if fetched else []
+    for name in missing:
+        if name == fillmask.DEFAULT:
+            steps.append(fillmask.choices())
+        elif name in long:
+            steps.append(f"run: unfooled resources build {name}")
+    named = ["a masked language model" if name == fillmask.DEFAULT else name for name in missing]
+    return ResourceError(f"{who} needs {', '.join(named)}, not here yet", "\n  → ".join(steps))
 
 
 def missing_resources(recipe: Recipe) -> list[str]:
     known = {one.name: one.present for one in store.status()}
-    return sorted({one for one in _variants(recipe).values() if not known.get(one, True)})
+    wanted = {
+        part
+        for name, variant in _variants(recipe).items()
+        for part in (fillmask.parts(variant) if name.startswith("fill:") else (variant,))
+    }
+    return sorted(one for one in wanted if not known.get(one, True))
 
 
 def _variants(recipe: Recipe) -> dict[str, str]:
