@@ -217,9 +217,7 @@ def test_a_softmax_over_probabilities_of_labels_that_may_hold_at_once_is_refused
         lambda texts: [several_labels(text) for text in texts], labels=["a", "b", "c"], logits=True
     )
     report = preflight(victim, TEXTS, LABELS)
-    with pytest.raises(
-        VictimError, match="logits=true, but all raw scores lie between 0"
-    ) as caught:
+    with pytest.raises(VictimError, match="logits=true, but all raw scores lie between 0") as caught:
         report.raise_for_fail()
     assert "several labels at once are not supported yet" in caught.value.remedy
     scale = FunctionVictim(lambda texts: [polarity(text) for text in texts], labels=["a", "b"], logits=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 import unfooled
 from unfooled.attacks.goals import OnlyClass, aimed_at, aimed_at_word
+from unfooled.core.life import Life
 from unfooled.core.recipe import Recipe, all_recipes, load_recipe
 from unfooled.core.result import Result
 from unfooled.core.writing import Asked, TextGoal
@@ -49,6 +50,9 @@ class Observer:
 
     def started(self, total: int, done: int) -> None:
         """`done` of `total` examples were finished by an earlier call."""
+
+    def working(self, life: Callable[[], Life]) -> None:
+        """The attack begins. `life` says how far it is, whenever and from whichever thread it is called."""
 
     def finished(self, result: Result) -> None:
         """One more example is in the run file."""
@@ -148,7 +152,9 @@ def attack(
         if done < total:
             good = next((text for text in texts if _answered(victim, text)), None)
             known = Asked(str(good)) if isinstance(victim, Translator) and good is not None else good
-            results = _results(victim, recipe, settings, examples, workers, total - done, known, file)
+            results = _results(
+                victim, recipe, settings, examples, workers, total - done, known, file, observer
+            )
             with closing(results):  # its counters belong into the file while that is open
                 for result in results:
                     file.add(result)
@@ -197,6 +203,7 @@ def _results(
     remaining: int,
     known_good: Hashable,
     file: RunFile,
+    observer: Observer,
 ) -> Generator[Result]:
     if workers > 1:
         yield from attack_in_workers(
@@ -208,9 +215,11 @@ def _results(
             remaining=remaining,
             known_good=known_good,
             on_counters=lambda counted: _add_counters(file, counted),
+            on_start=observer.working,
         )
         return
     session = Session(victim, recipe, settings, known_good=known_good)
+    observer.working(session.life)
     try:
         yield from session.attack(examples)
     finally:

@@ -11,6 +11,7 @@ from unfooled.attacks.goals import for_labels
 from unfooled.batching import Meter
 from unfooled.core.attempt import attempt
 from unfooled.core.engine import Engine
+from unfooled.core.life import Life
 from unfooled.core.oracle import AsyncOracle, Oracle
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe, fitted, settled
@@ -148,6 +149,8 @@ class Session:
             known_good=None if known_good is None else {"victim": known_good},
         )
         # A victim's meter counts for its whole life; this session's share is what comes on top.
+        inside = registry.names("inside")
+        self._asks_victim = {name for name in self.oracles if name.partition(":")[0] in {"victim", *inside}}
         self._meters = {name: asdict(meter) for name in self.oracles if (meter := self._meter(name))}
 
     def attack(self, examples: Iterable[Example | None]) -> Iterator[Result]:
@@ -182,6 +185,26 @@ class Session:
                 before = self._meters[name]
                 counted[name]["model"] = {key: value - before[key] for key, value in asdict(meter).items()}
         return counted
+
+    def life(self) -> Life:
+        """How far it is, now. May be called from another thread."""
+        traffic = list(self.engine.traffic.items())
+        computed = sum(one.computed for name, one in traffic if name in self._asks_victim)
+        meter = self._meter("victim")
+        # A model counts its passes within a batch of thousands, the engine whole batches.
+        texts = meter.items - self._meters["victim"]["items"] if meter is not None else 0
+        under_way = max(0, texts - computed)
+        waiting = sum(self.engine.open(name) for name in self._asks_victim)
+        key, asked, answered = self.engine.oldest() or (None, 0, 0)
+        return Life(
+            self.engine.live,
+            computed + under_way,
+            sum(one.computed for name, one in traffic if name not in self._asks_victim),
+            max(0, waiting - under_way),
+            key if isinstance(key, int) else None,
+            asked,
+            answered,
+        )
 
     def _meter(self, name: str) -> Meter | None:
         oracle = self.oracles[name]
