@@ -34,7 +34,7 @@ from unfooled.victims.fake import FakeVictim
 from unfooled.victims.http import HttpVictim
 
 HANGING = 120  # seconds after which a run counts as hanging
-MEMORY = 160 << 20  # a full answer of nothing but `[],` takes a third of it while it is read
+MEMORY = 96 << 20
 LABELS = ("negative", "positive")
 TEXTS = [
     "a great and charming film",

@@ -182,5 +182,5 @@ def _brief(row: Any) -> str:
 def shown_names(names: Iterable[str]) -> str:
     """Some of the names that an answer brought, none long, with nothing in them that a terminal obeys."""
     listed = list(names)
-    shown = [repr(str(name)[:40])[1:-1] for name in listed[:10]]
+    shown = [repr(str(name)[:40])[1:-1][:60] for name in listed[:10]]
     return ", ".join(shown) + (f" and {len(listed) - 10:,} more" if len(listed) > 10 else "")

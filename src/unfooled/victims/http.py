@@ -247,7 +247,7 @@ class HttpVictim(Reloadable):
                 try:
                     answer = read(self._entries(reply, len(batch)))
                 except VictimError as error:
-                    nonsense = error
+                    nonsense = error.with_traceback(None)  # which would keep the whole answer
                     if self._makes_no_sense(attempt):
                         break
                     continue

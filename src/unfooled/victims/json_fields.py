@@ -11,8 +11,17 @@ from unfooled.errors import VictimError
 from unfooled.victims.options import option
 
 
+MOST_VALUES = 500_000  # of an answer; a thousand named classes for 32 texts are a seventh of it
+
+
 def parse(content: bytes, source: str) -> Any:
     """The document in `content`. `source` is named in the error where there is none."""
+    if content.count(b",") + content.count(b"[") > MOST_VALUES:
+        # Three bytes such as `[],` become dozens in memory.
+        raise VictimError(
+            f"{source} answered JSON of more than {MOST_VALUES:,} values",
+            f"check the address; if its answers are long, ask less at once: {option('batch_size', 1)}",
+        )
     try:
         return json.loads(content, object_pairs_hook=_without_doubles)
     except RecursionError:
