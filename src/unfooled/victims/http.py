@@ -262,6 +262,7 @@ class HttpVictim(Reloadable):
             asked_for = retry_after(reply.retry_after)
             if asked_for <= ABSURD_WAIT:
                 wait = max(wait, min(LONGEST_WAIT, asked_for))
+        del reply  # an error keeps this frame for as long as somebody keeps the error
         if status == 200:
             times = f" ({attempt + 1} times in a row)" if attempt else ""
             raise type(nonsense)(f"{nonsense.cause}{times}", nonsense.remedy)

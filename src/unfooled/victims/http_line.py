@@ -117,7 +117,7 @@ class Line:
                 problem = str(error)
             return Reply(
                 response.status_code,
-                body.content,
+                body.content[:1000] if problem else body.content,
                 said.get("retry-after", ""),
                 said.get("location", ""),
                 problem,

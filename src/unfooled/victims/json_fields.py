@@ -10,7 +10,6 @@ from typing import Any
 from unfooled.errors import VictimError
 from unfooled.victims.options import option
 
-
 MOST_VALUES = 500_000  # of an answer; a thousand named classes for 32 texts are a seventh of it
 
 
