@@ -113,6 +113,22 @@ def test_a_missing_resource_names_the_command_that_gets_it(
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize("more", [(), ("--masked-lm", "trigram+masked-lm")], ids=["default", "joined"])
+def test_a_missing_masked_language_model_offers_all_choices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("UNFOOLED_CACHE", str(tmp_path / "cache"))
+    write_csv(tmp_path / "d.csv", sentences(5))
+    done = unfooled("attack", "-m", "fake", "-d", "d.csv", "-a", "bae-r", *more, code=2, cwd=tmp_path)
+    get = next(line for line in done.stderr.splitlines() if "run: unfooled resources get" in line)
+    assert "minilm" in get
+    assert "masked-lm" not in get
+    assert "unfooled resources get trigram, then --masked-lm trigram" in done.stderr
+    assert "unfooled resources build masked-lm --minutes 20" in done.stderr
+    assert "--masked-lm bert-base-uncased" in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
 def test_attacks_are_listed_with_needs_and_paper() -> None:
     text = unfooled("attacks").stdout
     assert "textfooler@paper" in text

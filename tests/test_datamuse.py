@@ -19,6 +19,7 @@ from unfooled.attacks.breaking_bert import LowestConfidence
 from unfooled.attacks.parts.goals import only_class
 from unfooled.attacks.parts.importance import RandomOrder
 from unfooled.attacks.parts.sources import Datamuse, WordNetSynonyms
+from unfooled.bodies import MOST_BYTES
 from unfooled.core.recipe import Recipe, load_recipe, settled
 from unfooled.core.session import require_resources
 from unfooled.data.dataset import Dataset
@@ -42,6 +43,13 @@ WORDS = {
     "dull": [{"word": "slow", "score": 9, "tags": ["syn", "adj"]}, {"word": "great", "score": 8}],
     "good": [{"word": "fine", "score": 9}],
 }
+
+
+@dataclasses.dataclass
+class Drip:
+    """The right answer, byte by byte."""
+
+    seconds: float
 
 
 class Service:
@@ -87,7 +95,13 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        try:
+            for byte in body if isinstance(what, Drip) else ():
+                self.wfile.write(bytes([byte]))
+                time.sleep(what.seconds)
+            self.wfile.write(b"" if isinstance(what, Drip) else body)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the client did not wait
 
     def log_message(self, *_: Any) -> None: ...
 
@@ -172,6 +186,12 @@ def test_a_slow_answer_is_not_waited_for_and_tried_again(service: Service, cache
     assert ask(client(service, cache, timeout=0.2), "ocean") == [("sea", "main")]
 
 
+def test_the_time_is_for_the_whole_answer(service: Service, cache: AnswerCache) -> None:
+    service.script["ocean"] = [Drip(0.05)]
+    assert ask(client(service, cache, timeout=0.3), "ocean") == [("sea", "main")]
+    assert len(service.asked) == 2
+
+
 @pytest.mark.parametrize("trouble", [429, 503, 0.5], ids=str)
 def test_a_service_that_stays_away_ends_the_run_and_says_what_to_do(
     service: Service, cache: AnswerCache, trouble: Any
@@ -191,8 +211,18 @@ def test_what_came_before_the_outage_is_kept(service: Service, cache: AnswerCach
 
 @pytest.mark.parametrize(
     "body",
-    [b"<html>", b"{}", b'[{"score": 1}]', b'["sea"]', b'[{"word": 3}]', b'[{"word": "se', b"\xff\xfe"],
-    ids=repr,
+    [
+        b"<html>",
+        b"{}",
+        b'[{"score": 1}]',
+        b'["sea"]',
+        b'[{"word": 3}]',
+        b'[{"word": "se',
+        b"\xff\xfe",
+        b"[" * 200_000,
+        b"[" + b" " * (MOST_BYTES + 1) + b"]",
+    ],
+    ids=lambda body: repr(body[:20]),
 )
 def test_nonsense_twice_is_an_error_of_that_word_alone(
     service: Service, cache: AnswerCache, body: bytes

@@ -171,3 +171,92 @@ def test_a_few_examples_are_too_few_to_tell() -> None:
     (order,) = [check for check in found.checks if check.name == "label order"]
     assert order.verdict == "ok"
     assert "too few" in order.message
+
+
+# -- numbers that are no probabilities -----------------------------------------------------------------
+
+
+def polarity(text: str) -> float:
+    """A score from -1 to 1; three of four texts are liked, so that most would pass as probabilities."""
+    return -0.4 if text.endswith("3") else 0.3 + 0.6 * ("great" in text)
+
+
+def test_a_score_from_minus_one_to_one_is_refused_as_a_whole() -> None:
+    report = preflight(function(polarity), TEXTS, LABELS)
+    assert [check.name for check in report.checks] == ["answers"]
+    with pytest.raises(
+        VictimError, match=r"one number per text, here from -0\.4 to 0\.9: a score on a scale"
+    ) as e:
+        report.raise_for_fail()
+    assert "not supported yet" in e.value.remedy
+    assert "logits" not in e.value.remedy
+
+
+def test_scores_per_class_from_minus_one_to_one_are_refused_as_a_whole() -> None:
+    report = preflight(function(lambda text: [-polarity(text), polarity(text)]), TEXTS, LABELS)
+    with pytest.raises(VictimError, match="a scale from -1 to 1, not probabilities") as caught:
+        report.raise_for_fail()
+    assert "not supported yet" in caught.value.remedy
+
+
+def several_labels(text: str) -> list[float]:
+    """Sums to 1 for every other text by accident."""
+    return [0.9, 0.8, 0.1] if "great" in text else [0.9, 0.05, 0.05]
+
+
+def test_labels_that_may_hold_at_once_are_refused_as_a_whole() -> None:
+    report = preflight(function(several_labels, ["a", "b", "c"]), TEXTS, LABELS)
+    with pytest.raises(VictimError, match=r"rows sum to 1\.8, not to 1, as scores of labels do") as caught:
+        report.raise_for_fail()
+    assert "several labels at once are not supported yet" in caught.value.remedy
+    assert "logits" not in caught.value.remedy
+
+
+def test_a_softmax_over_probabilities_of_labels_that_may_hold_at_once_is_refused() -> None:
+    victim = FunctionVictim(
+        lambda texts: [several_labels(text) for text in texts], labels=["a", "b", "c"], logits=True
+    )
+    report = preflight(victim, TEXTS, LABELS)
+    with pytest.raises(VictimError, match="logits=true, but all raw scores lie between 0") as caught:
+        report.raise_for_fail()
+    assert "several labels at once are not supported yet" in caught.value.remedy
+    scale = FunctionVictim(lambda texts: [polarity(text) for text in texts], labels=["a", "b"], logits=True)
+    assert found(scale)["answers"].verdict == "warning"
+
+
+def test_logits_are_still_logits() -> None:
+    victim = function(lambda text: [-3.0, 2.0 + ("great" in text)])
+    (check,) = preflight(victim, TEXTS, LABELS).failed
+    assert "look like logits" in check.message
+    assert "--victim-option logits=true" in check.remedy
+    soft = FunctionVictim(
+        lambda texts: [[0.0, 9.0 if "great" in text else -9.0] for text in texts],
+        labels=["n", "p"],
+        logits=True,
+    )
+    assert not preflight(soft, TEXTS, LABELS).failed
+
+
+def test_rounded_probabilities_are_an_error_of_their_row_alone() -> None:
+    victim = function(
+        lambda text: [0.49, 0.5] if text == TEXTS[0] else FakeVictim().predict([text])[0].tolist()
+    )
+    check = found(victim)["refused texts"]
+    assert check.message.startswith("1 of 40 texts")
+
+
+def test_one_bad_answer_at_the_start_does_not_stop_a_run() -> None:
+    for bad in ([float("nan")] * 2, None, [-0.5, 1.5], [0.0]):
+        for place in range(3):
+            calls: list[int] = []
+
+            def answer(
+                texts: list[str], bad: Any = bad, place: int = place, calls: list[int] = calls
+            ) -> list[Any]:
+                calls.append(len(texts))
+                rows: list[Any] = FakeVictim().predict(texts).tolist()
+                return [bad, *rows[1:]] if len(calls) == place + 1 else rows
+
+            victim = FunctionVictim(answer, labels=["negative", "positive"])
+            preflight(victim, TEXTS, LABELS).raise_for_fail()
+            assert len(calls) > place

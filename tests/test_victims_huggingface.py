@@ -288,6 +288,11 @@ def test_regression_is_no_classifier(tmp_path: Path) -> None:
     assert_refused(save(tmp_path / "regression", num_labels=1), "regression")
 
 
+def test_several_labels_at_once_are_not_supported(tmp_path: Path) -> None:
+    folder = save(tmp_path / "several", problem_type="multi_label_classification")
+    assert_refused(folder, "several labels at once")
+
+
 def test_a_body_without_a_head_is_no_classifier(tmp_path: Path) -> None:
     transformers.BertModel(config()).save_pretrained(tmp_path)
     tokenizer().save_pretrained(tmp_path)

@@ -26,9 +26,11 @@ from sklearn.feature_extraction.text import (
     TfidfTransformer,
     TfidfVectorizer,
 )
-from sklearn.linear_model import LogisticRegression, Perceptron, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import MultinomialNB
-from sklearn.neighbors import NearestCentroid
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from skops.io import dump, load
@@ -36,6 +38,7 @@ from skops.io import dump, load
 from unfooled.errors import VictimError
 from unfooled.victims.checks import check_victim
 from unfooled.victims.loading import load_victim
+from unfooled.victims.preflight import preflight
 from unfooled.victims.sklearn import bag_of_words as bagofwords
 from unfooled.victims.sklearn.content_digest import stable_digest
 from unfooled.victims.sklearn.pipeline import SklearnVictim
@@ -415,3 +418,27 @@ def test_states_of_all_kinds_have_stable_digests() -> None:
     random.rand()
     assert stable_digest(random) == before
     assert stable_digest(threading.Lock()) == stable_digest(threading.Lock())
+
+
+def test_margins_are_not_called_probabilities() -> None:
+    texts, labels = ["a great film", "a dull film"] * 10, [1, 0] * 10
+    victim = SklearnVictim(make_pipeline(TfidfVectorizer(), LinearSVC()).fit(texts, labels))
+    lines = {check.name: check.message for check in preflight(victim, texts, labels).checks}
+    assert lines["answers"].startswith("sigmoid(decision_function): distances from the decision boundary")
+    assert "no calibrated probabilities" in lines["answers"]
+    assert lines["capabilities"] == "scores (no probabilities)"
+
+
+def test_pipelines_for_several_labels_at_once_are_not_supported() -> None:
+    texts, labels = ["a great film", "a dull film", "great and dull"] * 4, [[1, 0], [0, 1], [1, 1]] * 4
+    for model in (
+        OneVsRestClassifier(LogisticRegression()),
+        OneVsRestClassifier(LinearSVC()),
+        MultiOutputClassifier(LogisticRegression()),
+        RidgeClassifier(),
+        KNeighborsClassifier(2),
+    ):
+        pipeline = make_pipeline(TfidfVectorizer(), model).fit(texts, labels)
+        with pytest.raises(VictimError, match="several labels at once") as caught:
+            SklearnVictim(pipeline)
+        assert "not supported yet" in caught.value.remedy

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from types import TracebackType
 
 from rich.console import Console
@@ -10,16 +12,32 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TextColumn,
-    TimeRemainingColumn,
 )
+from rich.text import Text
 
+from unfooled.core.life import Estimate, Life
 from unfooled.core.result import Result
 from unfooled.report.diffs import visible
 from unfooled.runs.attack import Observer
 from unfooled.victims.preflight import Preflight
 
 _MARKS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "fail": "[red]✗[/]"}
+
+
+class _Told(ProgressColumn):
+    """What a function says, asked anew at most twice a second by the thread that draws."""
+
+    max_refresh = 0.5
+
+    def __init__(self, tell: Callable[[], str]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def render(self, task: Task) -> Text:
+        return Text(self._tell())
 
 
 class LiveObserver(Observer):
@@ -33,12 +51,15 @@ class LiveObserver(Observer):
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
             TextColumn("{task.fields[broken]}"),
-            TextColumn("left"),
-            TimeRemainingColumn(elapsed_when_finished=False),
+            _Told(self.life),
+            _Told(self.left),
             console=console,
         )
         self._task = self._progress.add_task(escape(title), total=None, rate="", broken="", visible=False)
         self._successes = self._attacked = self._errors = 0
+        self._estimate = Estimate()
+        self._life: Callable[[], Life] = Life
+        self._began = time.monotonic()
         self.done = self.total = 0
 
     def __enter__(self) -> LiveObserver:
@@ -70,8 +91,28 @@ class LiveObserver(Observer):
         self._progress.update(self._task, total=total, completed=done, visible=True)
         self._progress.start()
 
+    def working(self, life: Callable[[], Life]) -> None:
+        self._life = life
+        self._began = time.monotonic()
+
+    def life(self) -> str:
+        """Moves also while no example ends: one can take minutes."""
+        now = self._life()
+        if not now.examples:
+            return ""
+        shown = f"{now.examples} under way, {now.answered + now.others:,} questions"
+        if now.oldest is not None:
+            shown += f" (row {now.oldest}: {now.oldest_answered:,} of {now.oldest_asked:,})"
+        return shown
+
+    def left(self) -> str:
+        elapsed = time.monotonic() - self._began
+        seconds = self._estimate.seconds(self._life(), self.total - self.done, elapsed)
+        return "left ?" if seconds is None else f"left {about(seconds)}"
+
     def finished(self, result: Result) -> None:
         self.done += 1
+        self._estimate.finished(result.queries, attacked=result.outcome in ("success", "failure"))
         self._errors += result.outcome == "error"
         self._successes += result.outcome == "success"
         self._attacked += result.outcome in ("success", "failure")
@@ -81,3 +122,11 @@ class LiveObserver(Observer):
         speed = self._progress.tasks[0].speed
         rate = f"{speed:,.{0 if speed >= 10 else 1}f}/s" if speed else ""
         self._progress.update(self._task, completed=self.done, rate=rate, broken=broken)
+
+
+def about(seconds: float) -> str:
+    """As exact as a guess may look."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

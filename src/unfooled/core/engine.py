@@ -58,6 +58,14 @@ class Engine(Generic[R]):
     def traffic(self) -> dict[str, Traffic]:
         return self._scheduler.traffic
 
+    def open(self, oracle: str) -> int:
+        """Questions to one oracle that wait for an answer."""
+        return self._scheduler.open(oracle)
+
+    def oldest(self) -> tuple[Hashable, int, int] | None:
+        """The program that has been under way for longest: its key, its questions, those with an answer."""
+        return self._scheduler.oldest()
+
     def add(self, oracles: Mapping[str, Oracle | AsyncOracle]) -> None:
         """More oracles while it runs, from within its jobs; drained before those it has, so the victim stays
         last. Names that it knows keep their oracle."""

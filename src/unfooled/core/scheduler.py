@@ -35,11 +35,12 @@ class Traffic:
 
 
 class _Live(Generic[R]):
-    __slots__ = ("answers", "dead", "key", "missing", "program")
+    __slots__ = ("answers", "asked", "dead", "key", "missing", "program")
 
-    def __init__(self, key: Hashable, program: Program[R]) -> None:
+    def __init__(self, key: Hashable, program: Program[R], asked: int = 0) -> None:
         self.key = key
         self.program = program
+        self.asked = asked  # questions in all its rounds
         self.answers: list[list[Any]] = []
         self.missing = 0
         self.dead = False
@@ -65,6 +66,7 @@ class Scheduler(Generic[R]):
     finished: deque[Finished[R]] = field(default_factory=deque)
     traffic: dict[str, Traffic] = field(default_factory=dict)
     live: int = 0
+    _lives: dict[Hashable, _Live[R]] = field(default_factory=dict)  # in the order of their start
     _pending: dict[str, dict[Hashable, list[_Waiter[R]]]] = field(default_factory=dict)
     _flying: dict[str, dict[Hashable, list[_Waiter[R]]]] = field(default_factory=dict)
     _cache: dict[str, OrderedDict[Hashable, Any]] = field(default_factory=dict)
@@ -72,10 +74,24 @@ class Scheduler(Generic[R]):
 
     def start(self, key: Hashable, program: Program[R]) -> None:
         self.live += 1
-        self._step(_Live(key, program), None, None)
+        self._lives[key] = live = _Live(key, program)
+        self._step(live, None, None)
 
     def pending(self, oracle: str) -> int:
         return len(self._pending.get(oracle, ()))
+
+    def open(self, oracle: str) -> int:
+        """Questions that wait for an answer, taken or not. May be read from another thread."""
+        return len(self._pending.get(oracle, ())) + len(self._flying.get(oracle, ()))
+
+    def oldest(self) -> tuple[Hashable, int, int] | None:
+        """The program that has been live for longest, its questions and how many of them have an answer. May
+        be read from another thread."""
+        try:
+            live = next(iter(self._lives.values()))
+        except (StopIteration, RuntimeError):  # none, or one ended just now
+            return None
+        return live.key, live.asked, live.asked - live.missing
 
     def take(self, oracle: str, most: int | None = None) -> list[Hashable]:
         """Hand out open questions; each must come back through `answer` or `fail`."""
@@ -151,6 +167,7 @@ class Scheduler(Generic[R]):
             live.dead = True
             live.program.close()
             self.live -= 1
+            self._lives.pop(live.key, None)
         return bool(found)
 
     def close(self) -> None:
@@ -168,7 +185,7 @@ class Scheduler(Generic[R]):
                 if error is not None:
                     # Questions of the failed round may still be on their way; a fresh record ignores them.
                     live.dead = True
-                    live = _Live(live.key, live.program)
+                    self._lives[live.key] = live = _Live(live.key, live.program, live.asked)
                     asks = live.program.throw(error)
                     error = None
                 elif answers is None:
@@ -188,6 +205,7 @@ class Scheduler(Generic[R]):
 
     def _finish(self, finished: Finished[R]) -> None:
         self.live -= 1
+        self._lives.pop(finished.key, None)
         self.finished.append(finished)
 
     def _post(self, live: _Live[R], asks: Iterable[Ask]) -> None:
@@ -199,6 +217,7 @@ class Scheduler(Generic[R]):
             flying = self._flying.setdefault(oracle, {})
             traffic = self.traffic.setdefault(oracle, Traffic())
             traffic.asked += len(items)
+            live.asked += len(items)
             answers: list[Any] = []
             for place, item in enumerate(items):
                 answer = known.get(item, _ABSENT)

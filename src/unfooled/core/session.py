@@ -11,6 +11,7 @@ from unfooled.batching import Meter
 from unfooled.core.attempt import Attempt, live
 from unfooled.core.engine import Engine
 from unfooled.core.example import Example
+from unfooled.core.life import Life
 from unfooled.core.oracle import AsyncOracle, Oracle
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe, all_recipes, fitted, settled
@@ -19,7 +20,7 @@ from unfooled.core.victim import CLASSIFICATION, Victim, task_of
 from unfooled.core.victim_oracle import oracle_for
 from unfooled.errors import CapabilityError, ResourceError, UserError
 from unfooled.plugins import registry
-from unfooled.resources import store
+from unfooled.resources import fillmask, store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,15 +66,27 @@ def require_oracles(names: Sequence[str], who: str) -> None:
 
 
 def not_here(who: str, missing: list[str]) -> ResourceError:
-    return ResourceError(
-        f"{who} needs {', '.join(missing)}, not here yet",
-        f"run: unfooled resources get {' '.join(missing)}",
-    )
+    """One message for all that is missing: what can be fetched, and the choices where something cannot."""
+    long = {one.name for one in store.status() if one.long}
+    fetched = [name for name in missing if name not in long]
+    steps = [f"run: unfooled resources get {' '.join(fetched)}"] if fetched else []
+    for name in missing:
+        if name == fillmask.DEFAULT:
+            steps.append(fillmask.choices())
+        elif name in long:
+            steps.append(f"run: unfooled resources build {name}")
+    named = ["a masked language model" if name == fillmask.DEFAULT else name for name in missing]
+    return ResourceError(f"{who} needs {', '.join(named)}, not here yet", "\n  → ".join(steps))
 
 
 def missing_resources(names: Sequence[str]) -> list[str]:
     known = {resource.name: resource.present for resource in store.status()}
-    return sorted({variant for variant in _variants(names).values() if not known.get(variant, True)})
+    wanted = {
+        part
+        for name, variant in _variants(names).items()
+        for part in (fillmask.parts(variant) if name.startswith("fill:") else (variant,))
+    }
+    return sorted(name for name in wanted if not known.get(name, True))
 
 
 def _variants(names: Sequence[str]) -> dict[str, str]:
@@ -169,6 +182,8 @@ class Session:
             known_good=None if known_good is None else {"victim": known_good},
         )
         # A victim's meter counts for its whole life; this session's share is what comes on top.
+        inside = registry.names("inside")
+        self._asks_victim = {name for name in self.oracles if name.partition(":")[0] in {"victim", *inside}}
         self._meters = {name: asdict(meter) for name in self.oracles if (meter := self._meter(name))}
 
     def attack(self, examples: Iterable[Example | None]) -> Iterator[Result]:
@@ -203,6 +218,26 @@ class Session:
                 before = self._meters[name]
                 counted[name]["model"] = {key: value - before[key] for key, value in asdict(meter).items()}
         return counted
+
+    def life(self) -> Life:
+        """How far it is, now. May be called from another thread."""
+        traffic = list(self.engine.traffic.items())
+        computed = sum(one.computed for name, one in traffic if name in self._asks_victim)
+        meter = self._meter("victim")
+        # A model counts its passes within a batch of thousands, the engine whole batches.
+        texts = meter.items - self._meters["victim"]["items"] if meter is not None else 0
+        under_way = max(0, texts - computed)
+        waiting = sum(self.engine.open(name) for name in self._asks_victim)
+        key, asked, answered = self.engine.oldest() or (None, 0, 0)
+        return Life(
+            self.engine.live,
+            computed + under_way,
+            sum(one.computed for name, one in traffic if name not in self._asks_victim),
+            max(0, waiting - under_way),
+            key if isinstance(key, int) else None,
+            asked,
+            answered,
+        )
 
     def _meter(self, name: str) -> Meter | None:
         oracle = self.oracles[name]

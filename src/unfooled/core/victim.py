@@ -66,6 +66,16 @@ class Reloadable:
     options: Mapping[str, Any] = {}
 
 
+def margins_of(victim: Any) -> str:
+    """What a victim's numbers are where they are no probabilities, only squeezed into the same range; also
+    of the model inside a defence. Empty where they are probabilities."""
+    while victim is not None:
+        if said := getattr(victim, "margins", ""):
+            return str(said)
+        victim = getattr(victim, "inner", None)
+    return ""
+
+
 def join_fields(text: TextValue, separator: str = "\n") -> str:
     """One string for a classifier that knows no pairs."""
     return text if isinstance(text, str) else separator.join(text)

@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.core.oracle import AsyncOracle, Oracle
+from unfooled.core.scores import require_probabilities
 from unfooled.core.victim import CLASSIFICATION, Probabilities, TextValue, Victim, task_of
 from unfooled.errors import VictimError
 from unfooled.plugins import registry
-from unfooled.victims.options import option
 
 DECIMALS = 6  # float32 scores change in the last digits with the batch; a search must not see them
-_EDGE = 1e-6
-_SUM_SLACK = 1e-3
 
 Row = NDArray[np.float64]
 
@@ -53,26 +51,8 @@ def validate(answers: Any, count: int, labels: Sequence[str], name: str) -> Prob
             f"{name}: {bad} of {count} rows contain {what}",
             "mend the model, or take the text out of the data",
         )
-    if not count:
-        return scores
-    sums = scores.sum(axis=1)
-    worst = int(np.abs(sums - 1.0).argmax())
-    if scores.min() < -_EDGE or scores.max() > 1.0 + _EDGE or abs(sums[worst] - 1.0) > _SUM_SLACK:
-        raise VictimError(
-            _not_probabilities(name, scores, float(sums[worst])),
-            f"if these are logits, pass {option('logits', True)} for a softmax",
-        )
+    require_probabilities(scores, name)
     return scores
-
-
-def _not_probabilities(name: str, scores: Probabilities, total: float) -> str:
-    low, high = float(scores.min()), float(scores.max())
-    if low < -_EDGE or high > 1.0 + _EDGE:
-        return (
-            f"{name}: scores lie between {low:.3g} and {high:.3g}, rows sum to {total:.3g}: "
-            "these look like logits"
-        )
-    return f"{name}: rows sum to {total:.3g}, not to 1: these are no probabilities over the labels"
 
 
 def to_rows(scores: Probabilities) -> list[Row]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from unfooled.batching import Meter
 from unfooled.core.questions import Counts, Numbers, Of, Pool, Readable, Reduce, WordVectors, mark
-from unfooled.core.victim import Probabilities, Reloadable, TextValue, Victim, digest
+from unfooled.core.victim import Probabilities, Reloadable, TextValue, Victim, digest, margins_of
 from unfooled.defenses.switch import text_rng
 from unfooled.defenses.voting import Vote
 from unfooled.errors import CapabilityError
@@ -104,7 +104,9 @@ class Ensemble(Reloadable):
 
     def describe(self) -> dict[str, Any]:
         """The settings and what they mean for this model; for tables and `defense.json`."""
-        return dataclasses.asdict(self.settings)  # type: ignore[call-overload, no-any-return]
+        scores = margins_of(self.inner)
+        settings: dict[str, Any] = dataclasses.asdict(self.settings)  # type: ignore[call-overload]
+        return settings | ({"scores": scores} if scores else {})
 
     # -- what a defence adds -----------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from typing import Any, NamedTuple
 
+from unfooled.bodies import UNPACKED, Body, BodyError
 from unfooled.errors import MissingExtraError, OracleError, ResourceError
 from unfooled.resources import store
 from unfooled.resources.answers import AnswerCache
@@ -169,22 +170,40 @@ def _get(client: Any, address: str, question: str) -> list[str] | _Trouble:
 
     relation, _, word = question.partition("=")
     try:
-        response = client.get(f"{address}/words", params={relation: word, "max": MOST})
+        status, wait, content = _read(client, f"{address}/words", {relation: word, "max": MOST})
+    except BodyError as error:
+        return _Trouble(str(error), nonsense=True)
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
         return _Trouble(f"{_INVALID}: {error}", final=True)
     except httpx.TimeoutException:
         return _Trouble("a timeout")
     except httpx.TransportError as error:
         return _Trouble(f"{type(error).__name__}: {error}")
-    if response.status_code == 429 or response.status_code >= 500:
-        wait = retry_after(response.headers.get("retry-after", ""))
-        return _Trouble(f"status {response.status_code}", wait=wait)
-    if response.status_code != 200:
-        return _Trouble(f"status {response.status_code}: check the address", final=True)
+    if status == 429 or status >= 500:
+        return _Trouble(f"status {status}", wait=retry_after(wait))
+    if status != 200:
+        return _Trouble(f"status {status}: check the address", final=True)
     try:
-        return _words(json.loads(response.content))
-    except ValueError:
-        return _Trouble(f"no list of words, but {response.text[:80]!r}", nonsense=True)
+        return _words(json.loads(content))
+    except (ValueError, RecursionError):
+        return _Trouble(
+            f"no list of words, but {content[:320].decode(errors='replace')[:80]!r}", nonsense=True
+        )
+
+
+def _read(client: Any, url: str, parameters: dict[str, Any]) -> tuple[int, str, bytes]:
+    """Status, Retry-After and body. The time is for the whole body, however its bytes come, and so is the
+    limit on its size."""
+    import httpx
+
+    until = time.monotonic() + float(client.timeout.read)
+    with client.stream("GET", url, params=parameters) as response:
+        body = Body(response.headers.get("content-encoding", ""))
+        for chunk in response.iter_raw():
+            body.add(chunk)
+            if time.monotonic() > until:
+                raise httpx.ReadTimeout("the whole answer took too long")
+        return response.status_code, response.headers.get("retry-after", ""), body.finish()
 
 
 def _words(reply: Any) -> list[str]:
@@ -206,7 +225,8 @@ def _client(timeout: float) -> Any:
     except ImportError as error:
         raise MissingExtraError("Datamuse", "http") from error
     patience = httpx.Timeout(timeout, connect=min(timeout, 5.0))
-    return httpx.Client(timeout=patience, headers={"user-agent": "unfooled"}, follow_redirects=False)
+    headers = {"user-agent": "unfooled", "accept-encoding": UNPACKED}
+    return httpx.Client(timeout=patience, headers=headers, follow_redirects=False)
 
 
 def _question(relation: str, word: str) -> str:

@@ -317,6 +317,22 @@ def fingerprint(variant: str) -> str:
     return pretrained.fingerprint("masked", variant or DEFAULT)
 
 
+def parts(variant: str) -> tuple[str, ...]:
+    """The language models that a variant asks: one, or two that answer together."""
+    return _two(variant) or (variant or DEFAULT,)
+
+
+def choices() -> str:
+    """What to do where no masked language model is here, from the quickest to the best."""
+    first = "" if store.has(TRIGRAM) else f"unfooled resources get {TRIGRAM}, then "
+    return (
+        "choose a masked language model:\n"
+        f"      now: {first}--masked-lm {TRIGRAM} (counts of three words in a row, no training)\n"
+        f"      in 20 minutes: unfooled resources build {DEFAULT} --minutes 20 (trained here on reviews)\n"
+        "      from the hub: --masked-lm bert-base-uncased (or another name, or a folder)"
+    )
+
+
 def _two(variant: str) -> tuple[str, str] | None:
     one, plus, other = variant.partition("+")
     return (one, other) if plus and one and other and not Path(variant).expanduser().exists() else None

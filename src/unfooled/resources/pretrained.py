@@ -90,7 +90,8 @@ def _explained(kind: Kind, name: str, local: bool, error: Exception) -> Resource
         return ResourceError(
             f"the language model {name!r} is no folder here, and the hub did not give it: "
             f"{type(error).__name__}: {text}",
-            f"download it where there is a network (hf download {name}), or give a folder",
+            f"download it where there is a network (hf download {name}), or give a folder"
+            + (", or use what needs no hub: --masked-lm trigram" if kind == "masked" else ""),
         )
     return ResourceError(
         f"the language model {name} cannot be loaded: {type(error).__name__}: {text}",

@@ -15,6 +15,7 @@ from typing import Any
 import unfooled
 from unfooled.attacks.parts.goals import OnlyClass, aimed_at, aimed_at_word
 from unfooled.core.example import Example
+from unfooled.core.life import Life
 from unfooled.core.oracle import AsyncOracle, Oracle
 from unfooled.core.questions import Asked
 from unfooled.core.recipe import Recipe, load_recipe
@@ -61,6 +62,9 @@ class Observer:
 
     def started(self, total: int, done: int) -> None:
         """`done` of `total` examples were finished by an earlier call."""
+
+    def working(self, life: Callable[[], Life]) -> None:
+        """The attack begins. `life` says how far it is, whenever and from whichever thread it is called."""
 
     def finished(self, result: Result) -> None:
         """One more example is in the run file."""
@@ -175,7 +179,9 @@ def attack(
             good = next((text for text in texts if _answered(victim, text)), None)
             known = Asked(str(good)) if isinstance(victim, Translator) and good is not None else good
             left = total - done
-            results = _results(victim, recipe, settings, examples, workers, left, known, file, opened)
+            results = _results(
+                victim, recipe, settings, examples, workers, left, known, file, opened, observer
+            )
             with closing(results):  # its counters belong into the file while that is open
                 for result in results:
                     file.add(result)
@@ -224,6 +230,7 @@ def _results(
     known_good: Hashable,
     file: RunFile,
     opened: Mapping[str, Oracle | AsyncOracle],
+    observer: Observer,
 ) -> Generator[Result]:
     if workers > 1:
         yield from attack_in_workers(
@@ -235,10 +242,12 @@ def _results(
             remaining=remaining,
             known_good=known_good,
             on_counters=lambda counted: _add_counters(file, counted),
+            on_start=observer.working,
         )
         return
     oracles = open_oracles(recipe, victim, opened)
     session = Session(victim, recipe, settings, oracles=oracles, known_good=known_good)
+    observer.working(session.life)
     try:
         yield from session.attack(examples)
     finally:

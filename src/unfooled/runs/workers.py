@@ -22,6 +22,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from unfooled.core.example import Example
+from unfooled.core.life import Life
 from unfooled.core.recipe import Recipe
 from unfooled.core.result import Result
 from unfooled.core.session import Session, Settings
@@ -30,6 +31,7 @@ from unfooled.errors import UserError, VictimError
 from unfooled.victims.loading import load_victim
 
 # Several processes with as many threads each as there are cores only get in each other's way.
+LOOK = 1.0  # seconds between two reports of how far a worker is
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -40,6 +42,7 @@ class _Worker:
     held: dict[int, Example] = field(default_factory=dict)
     wants: int = 0
     closed: bool = False  # will get nothing more
+    life: Life = field(default_factory=Life)
 
 
 def attack_in_workers(
@@ -52,10 +55,13 @@ def attack_in_workers(
     remaining: int,
     known_good: Hashable = None,
     on_counters: Callable[[dict[str, Any]], None] = lambda counters: None,
+    on_start: Callable[[Callable[[], Life]], None] = lambda life: None,
 ) -> Iterator[Result]:
     """Like `Session.attack`, in `workers` processes. `remaining` is how many examples there will be."""
     job = (portable(victim), recipe, settings, known_good)
-    return _Pool(job, iter(examples), workers, remaining, on_counters).run()
+    pool = _Pool(job, iter(examples), workers, remaining, on_counters)
+    on_start(pool.life)
+    return pool.run()
 
 
 class _Pool:
@@ -74,6 +80,11 @@ class _Pool:
         self._on_counters = on_counters
         self._suspects: deque[list[Example]] = deque()
         self._workers: list[_Worker] = []
+        self._gone = Life()  # what workers that ended had answered
+
+    def life(self) -> Life:
+        """How far all workers together are, as of their last reports."""
+        return Life.together([self._gone, *(worker.life for worker in list(self._workers))])
 
     def run(self) -> Iterator[Result]:
         try:
@@ -117,6 +128,8 @@ class _Pool:
                     yield content
                 elif kind == "want":
                     worker.wants = content
+                elif kind == "life":
+                    worker.life = content
                 elif kind == "counters":
                     self._on_counters(content)
                 elif kind == "failed":
@@ -125,6 +138,8 @@ class _Pool:
             worker.pipe.close()
             worker.process.join()
             self._workers.remove(worker)
+            done = worker.life
+            self._gone = Life.together([self._gone, Life(answered=done.answered, others=done.others)])
             yield from self._recover(worker)
 
     def _recover(self, gone: _Worker) -> Iterator[Result]:
@@ -169,13 +184,27 @@ def _serve(
 ) -> None:
     """A worker's life: load the victim once, attack what comes, leave when nothing more comes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    ended, sending = threading.Event(), threading.Lock()
+
+    def send(kind: str, content: Any) -> None:
+        with sending:
+            pipe.send((kind, content))
+
+    def report(session: Session) -> None:
+        """From a thread of its own, because one batch of a large model can take minutes."""
+        with suppress(OSError):  # the parent is gone
+            while not ended.wait(LOOK):
+                send("life", session.life())
+
     try:
         victim = source() if isinstance(source, Reload) else source
         session = Session(victim, recipe, settings, known_good=known_good)
 
+        threading.Thread(target=report, args=(session,), daemon=True).start()
+
         def incoming() -> Iterator[Example | None]:
             while True:
-                pipe.send(("want", settings.window))
+                send("want", settings.window)
                 while session.engine.live and not pipe.poll():
                     yield None  # nothing yet; there is work to go on with
                 given = pipe.recv()
@@ -184,19 +213,21 @@ def _serve(
                 yield from given
 
         for result in session.attack(incoming()):
-            pipe.send(("result", result))
-        pipe.send(("counters", session.counters()))
+            send("result", result)
+        send("counters", session.counters())
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return  # the parent is gone
     except UserError as error:
-        pipe.send(("failed", error))
+        send("failed", error)
     except Exception as error:
         failure = VictimError(
             f"a worker failed: {type(error).__name__}: {error}", "try --workers 1 to see more"
         )
-        pipe.send(("failed", failure))
+        send("failed", failure)
     finally:
-        pipe.close()
+        ended.set()
+        with sending:
+            pipe.close()
 
 
 @dataclass(frozen=True)

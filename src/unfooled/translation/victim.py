@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 from unfooled.batching import Meter
 from unfooled.core.questions import Asked, Forced, Written
 from unfooled.core.victim import SPECIMEN, Reloadable, TextValue, Victim, digest, digest_files
+from unfooled.core.victim_options import require_not_negative, require_positive
 from unfooled.errors import MissingExtraError, VictimError
 from unfooled.translation.decoding import (
     Row,
@@ -21,7 +22,6 @@ from unfooled.translation.decoding import (
     write_with_beam,
 )
 from unfooled.translation.inside import WORDS, LooksInside, in_groups
-from unfooled.victims.options import require_not_negative, require_positive
 from unfooled.victims.torch.hooks import make_steady
 from unfooled.victims.torch.huggingface import HASHED, folder_of, longest_input, tokens_per_pass
 from unfooled.victims.torch.load_errors import explained, require_vocabulary

@@ -12,11 +12,13 @@ One answer per text, in any of these forms:
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from unfooled.core.scores import Range, require_one_probability
 from unfooled.core.victim import Probabilities, one_hot, sigmoid_pair, softmax
 from unfooled.errors import VictimError
 from unfooled.victims.labels import is_numbered
@@ -27,6 +29,7 @@ _FORMS = "answer a score per class, a score by label name, or a label, one answe
 class Answers(NamedTuple):
     scores: Probabilities
     hard: bool  # decided labels, turned into ones and zeros
+    raw: Range = Range()  # of what a softmax made probabilities of
 
 
 def as_rows(raw: Any) -> list[Any]:
@@ -48,7 +51,7 @@ def interpret(raw: Any, count: int, labels: Sequence[str], *, logits: bool = Fal
     """`raw` as a matrix [count, classes]. `logits` turns scores into probabilities."""
     array = _matrix(raw, count, len(labels))
     if array is not None:
-        return Answers(softmax(array) if logits else array, hard=False)
+        return _soft(array, logits)
     rows = as_rows(raw)
     if len(rows) != count:
         raise VictimError(f"{count} texts were sent, but {len(rows)} answers came back", _FORMS)
@@ -60,24 +63,33 @@ def interpret(raw: Any, count: int, labels: Sequence[str], *, logits: bool = Fal
     if decided and not (real and logits and len(labels) == 2):  # a margin may be a whole number, too
         return Answers(one_hot([_class_of(row, labels) for row in rows], len(labels)), hard=True)
     if real:
-        return Answers(_binary(rows, labels, logits), hard=False)
+        return _binary(rows, labels, logits)
     matrix = np.array([_scores_of(row, labels) for row in rows], dtype=np.float64)
-    return Answers(softmax(matrix) if logits else matrix, hard=False)
+    return _soft(matrix, logits)
+
+
+def _soft(matrix: Probabilities, logits: bool) -> Answers:
+    return Answers(softmax(matrix), False, Range.of(matrix)) if logits else Answers(matrix, hard=False)
 
 
 def find_labels(raw: Any) -> tuple[str, ...]:
     """The labels that one answer lets us see; numbers where it holds no names."""
-    row = as_rows(raw)[0]
+    rows = as_rows(raw)
+    row = rows[0] if rows else None
     if isinstance(row, (str, numbers.Integral)):
         raise VictimError(
-            f"the victim answers decided labels such as {row!r}, so its classes cannot be seen",
+            f"the victim answers decided labels such as {_brief(row)}, so its classes cannot be seen",
             "name them all, such as --labels negative,positive",
         )
     if isinstance(row, numbers.Real):
         return ("0", "1")
-    if isinstance(row, Mapping) or (row and isinstance(row[0], Mapping)):
+    if not isinstance(row, (Mapping, Sequence)) or not row:
+        raise _unreadable(row)
+    if isinstance(row, Mapping) or isinstance(row[0], Mapping):
         # Sorted: such answers come in the order of their scores, which differs from text to text.
         names = sorted(_by_name(row))
+        if any(not name.isprintable() for name in names):
+            raise VictimError(f"an answer names classes that cannot be shown: {shown_names(names)}", _FORMS)
         numbered = sorted(names, key=len)
         return tuple(numbered if is_numbered(numbered) else names)
     return tuple(str(index) for index in range(len(row)))
@@ -95,23 +107,24 @@ def _class_of(row: Any, labels: Sequence[str]) -> int:
         if row in labels:
             return list(labels).index(row)
         raise VictimError(
-            f"the victim answered the label {row!r}; the labels are {', '.join(labels)}",
+            f"the victim answered the label {row[:80]!r}; the labels are {', '.join(labels)}",
             "name all labels of the victim, such as --labels negative,positive",
         )
     if isinstance(row, numbers.Integral) and 0 <= int(row) < len(labels):
         return int(row)
-    raise VictimError(f"{row!r} is not the number of one of the {len(labels)} classes", _FORMS)
+    raise VictimError(f"{_brief(row)} is not the number of one of the {len(labels)} classes", _FORMS)
 
 
-def _binary(rows: list[Any], labels: Sequence[str], logits: bool) -> Probabilities:
+def _binary(rows: list[Any], labels: Sequence[str], logits: bool) -> Answers:
     if len(labels) != 2:
         raise VictimError(
             f"the victim answers one number per text, but there are {len(labels)} labels", _FORMS
         )
-    second = np.array(rows, dtype=np.float64)
+    second = np.array([_number(row) for row in rows], dtype=np.float64)
     if logits:
-        return sigmoid_pair(second)
-    return np.stack([1.0 - second, second], axis=1)
+        return Answers(sigmoid_pair(second), False, Range.of(second))
+    require_one_probability([number for number in second.tolist() if np.isfinite(number)] or [0.0])
+    return Answers(np.stack([1.0 - second, second], axis=1), hard=False)
 
 
 def _scores_of(row: Any, labels: Sequence[str]) -> list[float]:
@@ -120,7 +133,7 @@ def _scores_of(row: Any, labels: Sequence[str]) -> list[float]:
         missing = [label for label in labels if label not in by_name]
         if missing:
             raise VictimError(
-                f"no score for {', '.join(missing)}: the answer names {', '.join(by_name)}",
+                f"no score for {', '.join(missing[:10])}: the answer names {shown_names(by_name)}",
                 "let the victim answer the scores of all classes, and give its own label names",
             )
         return [by_name[label] for label in labels]
@@ -131,18 +144,43 @@ def _scores_of(row: Any, labels: Sequence[str]) -> list[float]:
                 f"({', '.join(labels)})",
                 "name one label per score",
             )
-        try:
-            return [float(score) for score in row]
-        except (TypeError, ValueError):
-            pass
-    raise VictimError(f"an answer reads {str(row)[:80]!r}", _FORMS)
+        return [_number(score, row) for score in row]
+    raise _unreadable(row)
 
 
 def _by_name(row: Any) -> dict[str, float]:
     try:
         if isinstance(row, Mapping) and set(row) >= {"label", "score"}:
             row = [row]
-        pairs = row.items() if isinstance(row, Mapping) else ((one["label"], one["score"]) for one in row)
-        return {str(name): float(score) for name, score in pairs}
+        pairs = row.items() if isinstance(row, Mapping) else [(one["label"], one["score"]) for one in row]
+        found = {str(name): _number(score, row) for name, score in pairs}
     except (KeyError, TypeError, ValueError):
-        raise VictimError(f"an answer reads {str(row)[:80]!r}", _FORMS) from None
+        raise _unreadable(row) from None
+    if len(found) != len(pairs):
+        raise VictimError(f"an answer names a class twice: {shown_names(found)}", _FORMS)
+    return found
+
+
+def _number(score: Any, row: Any = None) -> float:
+    try:
+        return float(score)
+    except OverflowError:
+        return float("inf")  # a whole number of hundreds of digits
+    except (TypeError, ValueError):
+        raise _unreadable(score if row is None else row) from None
+
+
+def _unreadable(row: Any) -> VictimError:
+    return VictimError(f"an answer reads {(row if isinstance(row, str) else _brief(row))[:80]!r}", _FORMS)
+
+
+def _brief(row: Any) -> str:
+    """The start of a value that may be as large and as deep as whoever sent it likes."""
+    return reprlib.repr(row)
+
+
+def shown_names(names: Iterable[str]) -> str:
+    """Some of the names that an answer brought, none long, with nothing in them that a terminal obeys."""
+    listed = list(names)
+    shown = [repr(str(name)[:40])[1:-1][:60] for name in listed[:10]]
+    return ", ".join(shown) + (f" and {len(listed) - 10:,} more" if len(listed) > 10 else "")

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from unfooled.core.victim import Probabilities, Reloadable, TextValue, digest, join_fields, softmax
+from unfooled.core.victim_options import require_not_negative
 from unfooled.errors import VictimError
 from unfooled.text import WORD
 from unfooled.victims.labels import settle_labels
-from unfooled.victims.options import require_not_negative
 
 STRONG, WEAK = 2.0, 1.0
 BIAS = -0.1  # no word known: weakly negative, so that no text is a tie

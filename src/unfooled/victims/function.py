@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from unfooled.core.scores import Range
 from unfooled.core.victim import SPECIMEN, Probabilities, Reloadable, TextValue, Victim, digest
 from unfooled.errors import UserError, VictimError
 from unfooled.victims.answers import Answers, find_labels, interpret
@@ -42,6 +43,7 @@ class FunctionVictim(Reloadable):
         self.batch_size = batch_size
         self._labels = None if labels is None else tuple(labels)
         self._hard: bool | None = None
+        self.raw_range = Range()  # of the numbers that a softmax was applied to
         self._fingerprint = ""
 
     @property
@@ -63,6 +65,7 @@ class FunctionVictim(Reloadable):
         answers = self._interpret(self._call(texts), len(texts))
         # Scores once, scores for ever: a batch of ones and zeros says nothing against it.
         self._hard = answers.hard and self._hard is not False
+        self.raw_range = self.raw_range.with_(answers.raw)
         return answers.scores
 
     def _call(self, texts: Sequence[TextValue]) -> Any:

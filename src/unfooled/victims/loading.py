@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.core.victim import Reloadable, Victim
+from unfooled.core.victim_options import as_type, require_positive
 from unfooled.errors import VictimError
 from unfooled.plugins import registry
 from unfooled.victims.labels import parse_labels
-from unfooled.victims.options import as_type, require_positive
 from unfooled.victims.thresholds import Thresholded
 
 SKLEARN_FILE = "model.skops"  # inside a trained folder

@@ -13,7 +13,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.victim import Probabilities, TextValue, Victim
+from unfooled.core.scores import FEW, SCALE, SEVERAL, NotProbabilitiesError, Range
+from unfooled.core.victim import Probabilities, TextValue, Victim, margins_of
+from unfooled.core.victim_options import option
 from unfooled.core.victim_oracle import DECIMALS, validate
 from unfooled.errors import UserError, VictimError
 
@@ -84,7 +86,8 @@ def preflight(victim: Victim, texts: Sequence[TextValue], labels: Sequence[int])
     ]
     if cut is not None:
         checks.append(_truncation(cut, asked))
-    found = ", ".join(sorted(victim.capabilities)) or "labels only"
+    shown = {"probabilities": "scores (no probabilities)"} if margins_of(victim) else {}
+    found = ", ".join(shown.get(one, one) for one in sorted(victim.capabilities)) or "labels only"
     checks.append(Check("capabilities", "ok", found))
     checks.append(Check("speed", "ok", f"{len(texts) / max(seconds, 1e-9):,.0f} texts per second"))
     return Preflight(victim.name, tuple(checks))
@@ -115,7 +118,18 @@ def _try(victim: Victim, texts: list[TextValue]) -> tuple[Probabilities, list[in
         try:
             rows.append(_ask(victim, batch))
             answered += range(start, start + len(batch))
-        except Exception as error:
+        except Exception as failed:
+            error = failed
+            if isinstance(error, NotProbabilitiesError):
+                # Rows of such a victim may pass by accident; asked again, because one answer may be broken.
+                try:
+                    rows.append(_ask(victim, batch))
+                    answered += range(start, start + len(batch))
+                    continue
+                except NotProbabilitiesError as again:
+                    return np.zeros((0, 0)), [], again
+                except Exception as other:
+                    error = other
             if _hopeless(error) or (not answered and not _answers_any(victim, texts)):
                 return np.zeros((0, 0)), [], error
             problem = problem or error
@@ -171,16 +185,37 @@ def _answers(victim: Victim, scores: Probabilities) -> Check:
             "decided labels without scores",
             "attacks that climb scores are blind here; use decision-based ones",
         )
+    if problem := _no_logits(getattr(victim, "raw_range", Range())):
+        return problem
+    if margins := margins_of(victim):
+        return Check("answers", "ok", f"{margins}; over {', '.join(victim.labels)}")
     if len(scores) and bool((scores.max(axis=1) >= 1.0 - 1e-9).all()):
         return Check("answers", "warning", "every probability is 0 or 1", "do they hide the real scores?")
     return Check("answers", "ok", f"probabilities over {', '.join(victim.labels)}")
 
 
+def _no_logits(raw: Range) -> Check | None:
+    """A softmax was asked for, but the numbers are none that one is made for."""
+    if raw.texts < FEW or raw.low < -1.0 or raw.high > 1.0:
+        return None
+    said = f"logits=true, but all raw scores lie between {raw.low:.3g} and {raw.high:.3g}"
+    if raw.low >= 0.0:
+        leave = f"if they are probabilities that sum to 1, leave {option('logits', True)} out; {SEVERAL}"
+        return Check("answers", "fail", f"{said}: a softmax over them would mean nothing", leave)
+    return Check("answers", "warning", f"{said}: these look like a scale rather than logits", SCALE)
+
+
 def _repeats(victim: Victim, texts: Sequence[TextValue], scores: Probabilities) -> Check:
     few = texts[:_REPEATED]
-    again = _ask(victim, few)
-    backwards = _ask(victim, few[::-1])[::-1]
-    alone = _ask(victim, few[:1])
+    try:
+        again = _ask(victim, few)
+        backwards = _ask(victim, few[::-1])[::-1]
+        alone = _ask(victim, few[:1])
+    except Exception as error:
+        if _hopeless(error):
+            raise
+        cause, _ = _reason(error)
+        return Check("deterministic", "warning", f"texts that were answered got no answer again ({cause})")
     first = scores[: len(few)]
     runs = {
         "when asked again": np.abs(again - first),

@@ -6,8 +6,10 @@ import asyncio
 import threading
 import time
 from collections.abc import Coroutine
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, NamedTuple, TypeVar
 
+from unfooled.bodies import UNPACKED, Body, BodyError
 from unfooled.errors import MissingExtraError, VictimError
 
 T = TypeVar("T")
@@ -29,6 +31,16 @@ class Silence(NamedTuple):
     slow: bool = False  # the time was up
 
 
+class Reply(NamedTuple):
+    """What came back within the time."""
+
+    status: int
+    content: bytes
+    retry_after: str = ""
+    location: str = ""
+    problem: str = ""  # what is wrong with the body, of which `content` is only the start then
+
+
 class Line:
     """One client on one event loop in one thread, so that sync and async callers share its connections."""
 
@@ -38,12 +50,19 @@ class Line:
         except ImportError:
             raise MissingExtraError("an HTTP victim", "http") from None
         self._httpx = httpx
+        self._timeout = timeout
         self._interval = 1.0 / rate_limit if rate_limit > 0 else 0.0
         self._next = 0.0
         self._slots = asyncio.Semaphore(concurrency)
         # Who does not take a call within seconds is not there, however long an answer may take.
         patience = httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
-        self._client = httpx.AsyncClient(timeout=patience, follow_redirects=False)
+        self._client = httpx.AsyncClient(
+            timeout=patience,
+            follow_redirects=False,
+            headers={"accept-encoding": UNPACKED},
+            # No answer may depend on the ones before it, nor what is kept of them grow.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        )
         self._loop = asyncio.new_event_loop()
         try:
             self._thread = threading.Thread(target=self._loop.run_forever, name="unfooled-http", daemon=True)
@@ -63,8 +82,8 @@ class Line:
     async def join(self, work: Coroutine[Any, Any, T]) -> T:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
-    async def post(self, url: str, content: bytes, headers: dict[str, str]) -> Any:
-        """The response, or a `Silence`."""
+    async def post(self, url: str, content: bytes, headers: dict[str, str]) -> Reply | Silence:
+        """What came back, whole, before the time was up."""
         async with self._slots:
             if self._interval:
                 now = time.monotonic()
@@ -72,10 +91,11 @@ class Line:
                 self._next = start + self._interval
                 await asyncio.sleep(start - now)
             try:
-                return await self._client.post(url, content=content, headers=headers)
+                async with asyncio.timeout(self._timeout):
+                    return await self._exchange(url, content, headers)
             except (self._httpx.ConnectTimeout, self._httpx.ConnectError) as error:
                 return Silence(f"{type(error).__name__}: {error}", connected=False)
-            except self._httpx.TimeoutException:
+            except (self._httpx.TimeoutException, TimeoutError):
                 return Silence("a timeout", connected=True, slow=True)
             except (self._httpx.InvalidURL, self._httpx.UnsupportedProtocol) as error:
                 raise UnreachableError(
@@ -83,6 +103,25 @@ class Line:
                 ) from None
             except self._httpx.TransportError as error:
                 return Silence(f"{type(error).__name__}: {error}", connected=True)
+
+    async def _exchange(self, url: str, content: bytes, headers: dict[str, str]) -> Reply:
+        async with self._client.stream("POST", url, content=content, headers=headers) as response:
+            said = response.headers
+            body = Body(said.get("content-encoding", ""))
+            problem = ""
+            try:
+                async for chunk in response.aiter_raw():
+                    body.add(chunk)
+                body.finish()
+            except BodyError as error:
+                problem = str(error)
+            return Reply(
+                response.status_code,
+                body.content[:1000] if problem else body.content,
+                said.get("retry-after", ""),
+                said.get("location", ""),
+                problem,
+            )
 
     def _abandon(self) -> None:
         """Leave nothing behind when the start was interrupted."""

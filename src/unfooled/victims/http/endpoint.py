@@ -12,25 +12,32 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 
+from unfooled.core.scores import Range
 from unfooled.core.victim import SPECIMEN, Probabilities, Reloadable, TextValue, digest
+from unfooled.core.victim_options import option, require_not_negative, require_positive
+from unfooled.core.victim_oracle import validate
 from unfooled.errors import VictimError
 from unfooled.retrying import retry_after
 from unfooled.victims.answers import Answers, find_labels, interpret
-from unfooled.victims.http.connection import Line, Silence, UnreachableError
-from unfooled.victims.http.json_fields import as_object, dig, put
-from unfooled.victims.options import option, require_not_negative, require_positive
+from unfooled.victims.http.connection import Line, Reply, Silence, UnreachableError
+from unfooled.victims.http.json_fields import as_object, dig, parse, put
 
 RETRIED = frozenset({429, 500, 502, 503, 504})
 _OPENING = threading.Lock()  # callers in several threads must share one line
 CONNECTIONS = 3  # tries after which a refused connection is believed
 FIRST_WORDS = 1  # tries after which an endpoint that took every call but never answered is given up
 LONGEST_WAIT = 120.0  # seconds, whatever Retry-After asks for
+ABSURD_WAIT = 3600.0  # seconds; who asks for more is not waited for at all
+FIRST_SENSE = 4  # tries after which answers that are none are believed, where nothing else ever came
+NO_SENSE = 8  # answers that are none, after which each further question of such an endpoint has one try
+
+T = TypeVar("T")
 
 _TOKEN = f"give a valid token: {option('headers', {'authorization': 'env:NAME'})}"
 _SILENT = f"is the server running? if it is only slow: {option('timeout', 60)}"
@@ -51,11 +58,12 @@ class HttpVictim(Reloadable):
     """Asks an endpoint, several requests at once, patiently.
 
     A header value `env:NAME` is read from the environment when a request is made, so a token stands neither
-    on the command line nor in a run file. Busy answers (429, 500, 502, 503, 504) and broken connections are
-    tried again after `backoff` seconds, then twice that, and so on, or when the server says so; a connection
-    that nobody takes is tried four times at most, one that is taken but never answered twice. What does not
-    depend on the text (nobody there, a wrong address or token, no answer to a short text either) raises
-    `UnreachableError`, which ends a run.
+    on the command line nor in a run file. `timeout` is for the whole answer. Busy answers (429, 500, 502,
+    503, 504), redirects, broken connections and answers of status 200 that are none (cut JSON, NaN, a row too
+    few) are tried again after `backoff` seconds, then twice that, and so on, or when the server says so; a
+    connection that nobody takes is tried four times at most, one that is taken but never answered twice, and
+    an endpoint that never made sense is believed soon. What does not depend on the text (nobody there, a
+    wrong address or token, no answer to a short text either) raises `UnreachableError`, which ends a run.
     """
 
     def __init__(
@@ -95,19 +103,22 @@ class HttpVictim(Reloadable):
         self._hard: bool | None = None
         self._line: Line | None = None
         self._heard = False  # whether it ever answered
+        self._understood = False  # whether an answer ever made sense
+        self._nonsense = 0  # answers that made none
+        self.raw_range = Range()  # of the numbers that a softmax was applied to
 
     # -- what a victim is ----------------------------------------------------------------------------
 
     @property
     def labels(self) -> tuple[str, ...]:
         if self._labels is None:
-            self._labels = find_labels(self._look())
+            self._labels = self._look(find_labels)
         return self._labels
 
     @property
     def capabilities(self) -> frozenset[str]:
         if self._hard is None:
-            self._hard = self._interpret(self._look(), 1).hard
+            self._hard = self._look(self._read).hard
         return frozenset() if self._hard else frozenset({"probabilities"})
 
     def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
@@ -151,47 +162,47 @@ class HttpVictim(Reloadable):
                 weakref.finalize(self, self._line.close)
             return self._line
 
-    def _interpret(self, raw: Any, count: int) -> Answers:
-        return interpret(raw, count, self.labels, logits=self.logits)
+    def _read(self, entries: list[Any]) -> Answers:
+        """Checked here, where an answer that is none can still be asked for again."""
+        answers = interpret(entries, len(entries), self.labels, logits=self.logits)
+        validate(answers.scores, len(entries), self.labels, self.name)
+        self.raw_range = self.raw_range.with_(answers.raw)
+        return answers
 
-    def _look(self) -> Any:
-        """The answer to one text, or to one pair where the endpoint refuses a plain text."""
+    def _look(self, read: Callable[[list[Any]], T]) -> T:
+        """What the answer to one text shows, or to one pair where the endpoint refuses a plain text."""
         line = self._on_line()
         try:
-            return line.wait(self._entries([SPECIMEN]))
+            return line.wait(self._ask([SPECIMEN], read))
         except RefusedError as error:
             try:
-                return line.wait(self._entries([(SPECIMEN, SPECIMEN)]))
+                return line.wait(self._ask([(SPECIMEN, SPECIMEN)], read))
             except VictimError:
                 raise error from None
 
     async def _predict(self, texts: Sequence[TextValue]) -> Probabilities:
         size = 1 if self.single else self.batch_size
         batches = [texts[start : start + size] for start in range(0, len(texts), size)]
-        tasks = [asyncio.ensure_future(self._entries(batch)) for batch in batches]
+        tasks = [asyncio.ensure_future(self._ask(batch, self._read)) for batch in batches]
         try:
-            rows = await asyncio.gather(*tasks)
+            answers = await asyncio.gather(*tasks)
         except BaseException:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             raise
-        answers = [self._interpret(row, len(batch)) for row, batch in zip(rows, batches, strict=True)]
         # Scores once, scores for ever: a batch of ones and zeros says nothing against it.
         self._hard = all(one.hard for one in answers) and self._hard is not False
         return np.concatenate([one.scores for one in answers])
 
-    async def _entries(self, batch: Sequence[TextValue]) -> list[Any]:
-        """What the endpoint says to one request: one entry per text."""
-        content = await self._post(batch)
-        try:
-            reply = json.loads(content)
-        except ValueError:
+    def _entries(self, reply: Reply, count: int) -> list[Any]:
+        """What a good answer holds: one entry per text."""
+        if reply.problem:
             raise VictimError(
-                f"{self._place} answered no JSON, but {_start(content)!r}",
-                "check the address: it may be a page rather than an endpoint",
-            ) from None
-        found = dig(reply, self.output_field, self._place)
+                f"{self._place} answered {reply.problem}",
+                f"check the address; if its answers are long, ask less at once: {option('batch_size', 1)}",
+            )
+        found = dig(parse(reply.content, self._place), self.output_field, self._place)
         if self.single:
             # Some servers wrap the one answer in a list of one.
             wrapped = isinstance(found, list) and len(found) == 1 and isinstance(found[0], (list, str))
@@ -201,9 +212,9 @@ class HttpVictim(Reloadable):
                 f"{self._place} has a {type(found).__name__} at {self.output_field or '(root)'!r}, no list",
                 f"name the list with one entry per text, such as {option('output_field', 'result.scores')}",
             )
-        if len(found) != len(batch):
+        if len(found) != count:
             raise VictimError(
-                f"{self._place} answered {len(found)} entries to {len(batch)} texts",
+                f"{self._place} answered {len(found)} entries to {count} texts",
                 f"name the list with one entry per text, such as {option('output_field', 'result.scores')}; "
                 f"for one text per request: {option('single', True)}",
             )
@@ -214,44 +225,82 @@ class HttpVictim(Reloadable):
         document = put(self.body, self.input_field, sent[0] if self.single else sent)
         return json.dumps(document, ensure_ascii=False).encode()
 
-    async def _post(self, batch: Sequence[TextValue]) -> bytes:
-        """The body of a good answer, after as many tries as are allowed."""
+    async def _ask(self, batch: Sequence[TextValue], read: Callable[[list[Any]], T]) -> T:
+        """What `read` makes of the answer to one request, after as many tries as are allowed."""
         line, content, headers = self._on_line(), self._content(batch), self._all_headers()
         wait = 0.0
         for attempt in range(self.retries + 1):
             if attempt:
                 await asyncio.sleep(wait)
-            wait = min(LONGEST_WAIT, self.backoff * 2**attempt)
-            response = await line.post(self.url, content, headers)
-            if isinstance(response, Silence):
-                status, problem, remedy = 0, response.reason, _SILENT
-                if not response.connected and attempt >= CONNECTIONS:
+            wait = min(LONGEST_WAIT, self.backoff * 2.0 ** min(attempt, 60))
+            reply = await line.post(self.url, content, headers)
+            if isinstance(reply, Silence):
+                status, problem, remedy = 0, reply.reason, _SILENT
+                if not reply.connected and attempt >= CONNECTIONS:
                     break  # nobody listens there; a restart takes less than these tries
-                if response.slow and attempt >= FIRST_WORDS and not self._heard:
+                if reply.slow and attempt >= FIRST_WORDS and not self._heard:
                     break
                 continue
             self._heard = True
-            status, body = response.status_code, response.content
+            status = reply.status
             if status == 200:
-                return bytes(body)
-            problem = f"status {status}: {_start(body)!r}"
-            fallback = "see the server's log" if status >= 500 else "check the address and the fields"
-            remedy = _REMEDIES.get(status, fallback)
-            if status not in RETRIED:
+                try:
+                    answer = read(self._entries(reply, len(batch)))
+                except VictimError as error:
+                    nonsense = error.with_traceback(None)  # which would keep the whole answer
+                    if self._makes_no_sense(attempt):
+                        break
+                    continue
+                self._understood = True
+                return answer
+            problem, remedy = self._complaint(reply)
+            if status not in RETRIED and not 300 <= status < 400:
                 refusal = UnreachableError if status in (401, 403, 404) else RefusedError
                 raise refusal(f"{self._place} answered {problem}", remedy)
-            wait = max(wait, min(LONGEST_WAIT, retry_after(response.headers.get("retry-after", ""))))
+            if status not in RETRIED and self._makes_no_sense(attempt):
+                break
+            asked_for = retry_after(reply.retry_after)
+            if asked_for <= ABSURD_WAIT:
+                wait = max(wait, min(LONGEST_WAIT, asked_for))
+        del reply  # an error keeps this frame for as long as somebody keeps the error
+        if status == 200:
+            times = f" ({attempt + 1} times in a row)" if attempt else ""
+            raise type(nonsense)(f"{nonsense.cause}{times}", nonsense.remedy)
         # A server that breaks on one text still answers another; only one that does not is gone.
-        lost = status != 500 and not await self._is_alive(batch)
+        if status in RETRIED or not status:
+            lost = status != 500 and not await self._is_alive(batch)
+        else:
+            lost = not self._understood  # a redirect
         kind = UnreachableError if lost else RefusedError
         raise kind(f"{self._place} failed {attempt + 1} times, last with {problem}", remedy)
+
+    def _makes_no_sense(self, attempt: int) -> bool:
+        """Whether answers that are none are to be believed: a wrong field is said soon, not after minutes."""
+        self._nonsense += 1
+        return not self._understood and (attempt + 1 >= FIRST_SENSE or self._nonsense >= NO_SENSE)
+
+    def _complaint(self, reply: Reply) -> tuple[str, str]:
+        """What is wrong with an answer that is not of status 200, and what helps."""
+        status = reply.status
+        if 300 <= status < 400:
+            place = _without_secrets(reply.location[:300])
+            return (
+                f"status {status}, a redirect to {place!r}",
+                "redirects are not followed: check the address",
+            )
+        problem = f"status {status}: {_start(reply.content)!r}"
+        asked_for = retry_after(reply.retry_after)
+        if asked_for > ABSURD_WAIT:
+            return problem, f"it asks to come back in {asked_for / 3600:,.0f} hours: repeat the command then"
+        fallback = "see the server's log" if status >= 500 else "check the address and the fields"
+        return problem, _REMEDIES.get(status, fallback)
 
     async def _is_alive(self, batch: Sequence[TextValue]) -> bool:
         """Whether a short text of the same shape gets any answer but "not now"."""
         first = batch[0]
         specimen = SPECIMEN if isinstance(first, str) else (SPECIMEN,) * len(first)
-        response = await self._on_line().post(self.url, self._content([specimen]), self._all_headers())
-        return not isinstance(response, Silence) and response.status_code not in RETRIED
+        reply = await self._on_line().post(self.url, self._content([specimen]), self._all_headers())
+        return not isinstance(reply, Silence) and reply.status not in RETRIED
 
     def _all_headers(self) -> dict[str, str]:
         return {"content-type": "application/json", **self._resolved_headers()}
@@ -271,9 +320,7 @@ class HttpVictim(Reloadable):
 
     @property
     def _place(self) -> str:
-        """The address without what may be secret."""
-        parts = urlsplit(self.url)
-        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+        return _without_secrets(self.url)
 
 
 def load(
@@ -317,6 +364,15 @@ def load(
         backoff=backoff,
         rate_limit=rate_limit,
     )
+
+
+def _without_secrets(address: str) -> str:
+    """An address without user, password and query."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # a server may call anything an address
+        return "?"
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _start(content: bytes) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from unfooled.core.scores import SEVERAL
 from unfooled.core.victim import (
     Probabilities,
     Reloadable,
@@ -21,10 +22,10 @@ from unfooled.core.victim import (
     sigmoid_pair,
     softmax,
 )
+from unfooled.core.victim_options import option
 from unfooled.errors import MissingExtraError, VictimError
 from unfooled.text import WORD
 from unfooled.victims.labels import settle_labels
-from unfooled.victims.options import option
 from unfooled.victims.sklearn.bag_of_words import FastWords
 from unfooled.victims.sklearn.content_digest import stable_digest
 from unfooled.victims.sklearn.plain_skops import NotPlainError, read_plain
@@ -58,6 +59,7 @@ class SklearnVictim(Reloadable):
         self.pairs = pairs
         self.fast = fast
         self.path = path
+        _require_one_label(pipeline)
         self.classes = _classes(pipeline)
         self.labels, self._order = settle_labels(_names(self.classes), labels)
         self.score = _score(pipeline, len(self.labels))
@@ -68,6 +70,16 @@ class SklearnVictim(Reloadable):
     @property
     def capabilities(self) -> frozenset[str]:
         return frozenset() if self.score == "predict" else frozenset({"probabilities"})
+
+    @property
+    def margins(self) -> str:
+        """What the scores are where the pipeline knows no probabilities."""
+        if not self.score.endswith("(decision_function)"):
+            return ""
+        return (
+            f"{self.score}: distances from the decision boundary, squeezed into 0..1; they keep the order "
+            "but are no calibrated probabilities"
+        )
 
     @property
     def words(self) -> FastWords | None:
@@ -206,6 +218,15 @@ def load_trusted_pickle(path: Path) -> Any:
             f"{path} cannot be unpickled: {type(error).__name__}: {error}",
             "save it again with the versions that are installed here",
         ) from error
+
+
+def _require_one_label(pipeline: Any) -> None:
+    steps = getattr(pipeline, "steps", None)
+    model = steps[-1][1] if steps else pipeline
+    kind = str(getattr(getattr(model, "_label_binarizer", None), "y_type_", ""))
+    many = isinstance(getattr(model, "classes_", None), list) and np.ndim(model.classes_[0]) > 0
+    if many or getattr(model, "multilabel_", False) or kind.startswith("multilabel"):
+        raise VictimError(f"{type(model).__name__} was fitted to choose several labels at once", SEVERAL)
 
 
 def _classes(pipeline: Any) -> list[Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from unfooled.batching import UNPADDED, Meter, like_length
+from unfooled.core.scores import SCALE, SEVERAL
 from unfooled.core.victim import (
     SPECIMEN,
     Probabilities,
@@ -21,9 +22,9 @@ from unfooled.core.victim import (
     digest_files,
     softmax,
 )
+from unfooled.core.victim_options import require_not_negative
 from unfooled.errors import MissingExtraError, VictimError
 from unfooled.victims.labels import settle_labels
-from unfooled.victims.options import require_not_negative
 from unfooled.victims.torch import word_models as models
 from unfooled.victims.torch.hooks import make_steady
 from unfooled.victims.torch.load_errors import explained, require_vocabulary
@@ -67,6 +68,7 @@ class HuggingFaceVictim(TorchWords, TorchNoise, Reloadable):
         self.model = model
         self.tokenizer = tokenizer
         self.name = name or type(model).__name__
+        require_classes(model.config, self.name)
         self.folder = folder
         self.max_length = max_length or longest_input(model.config, tokenizer)
         self.max_tokens = max_tokens or tokens_per_pass(model)
@@ -197,11 +199,7 @@ def load(
             raise VictimError(
                 f"{rest} writes text: it is no classifier", f"load it as what it is: seq2seq:{rest}"
             )
-        if getattr(config, "num_labels", 2) == 1:
-            raise VictimError(
-                f"{rest} predicts one number (regression), not classes",
-                "use a model with at least two labels",
-            )
+        require_classes(config, rest)
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, local_files_only=offline)
         require_vocabulary(tokenizer, rest)
         model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
@@ -229,6 +227,19 @@ def load(
         max_length=max_length,
         max_tokens=max_tokens,
     )
+
+
+def require_classes(config: Any, name: str) -> None:
+    """Refuse models whose answers are not the probabilities of classes of which one holds."""
+    if getattr(config, "problem_type", None) == "multi_label_classification":
+        raise VictimError(
+            f"{name} was trained to choose several labels at once (problem_type in its config.json)", SEVERAL
+        )
+    if getattr(config, "num_labels", 2) == 1 or getattr(config, "problem_type", None) == "regression":
+        raise VictimError(
+            f"{name} predicts numbers on a scale (regression), not classes",
+            f"use a model with at least two labels; {SCALE}",
+        )
 
 
 def tokens_per_pass(model: Any) -> int:
