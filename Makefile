@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test hostile check format bench clean
+.PHONY: demo test hostile check format docs dist bench clean
 
 # Train a small classifier on real reviews, attack it, print the table, write demo/report.
 demo: $(STAMP)
@@ -16,9 +16,9 @@ test: $(STAMP)
 	-$(BIN)/unfooled resources get all
 	$(BIN)/python -m pytest
 
-# Every hostile file, answer and text, not just some of each; writes the table in docs/trust.md.
+# Every hostile file, answer and text, not just some of each; writes the table in docs/explanation/trust.md.
 hostile: $(STAMP)
-	HOSTILE=full $(BIN)/python -m pytest tests/hostile --trust-table docs/trust.md
+	HOSTILE=full $(BIN)/python -m pytest tests/hostile --trust-table docs/explanation/trust.md
 
 # What CI runs besides the tests.
 check: $(STAMP)
@@ -29,6 +29,11 @@ check: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The documentation, into build/site; a warning is an error. Nothing is fetched.
+docs: $(STAMP)
+	$(BIN)/python docs/floor_plan.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Side by side with TextAttack, in its own environment; writes bench/RESULTS.md. Takes about half an hour.
 bench: $(STAMP)
@@ -42,4 +47,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) .bench demo .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .bench build demo dist .mypy_cache .ruff_cache .pytest_cache

@@ -13,7 +13,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The table of docs/trust.md stands between these.
+# The table of docs/explanation/trust.md stands between these.
 BEGIN, END = "<!-- hostile: begin -->", "<!-- hostile: end -->"
 _hostile_tried: dict[str, dict[str, int]] = {}
 
