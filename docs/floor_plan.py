@@ -1,7 +1,8 @@
-"""Draws the floor plan of the package from its imports: `python docs/floor_plan.py` writes images/floor-plan.svg.
+"""Draws the floor plan of the package from its imports, into images/floor-plan.svg.
 
-A box is a folder of the package; what lies beside the folders is one box, `base`. A line leads from a folder up to one
-that it imports. Lines that follow from others are left out: who imports B, which imports A, may import A too.
+A box is a folder of the package; what lies beside the folders is one box, `base`. A line leads from a folder
+up to one that it imports. Lines that follow from others are left out: who imports B, which imports A, may
+import A too. `make docs` draws it anew.
 """
 
 from __future__ import annotations

@@ -44,7 +44,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def elsewhere() -> dict[str, str]:
     """Every file outside this folder that the site shows, and where."""
     papers = ROOT / "reproduction"
-    found = [path for path in papers.rglob("*") if path.suffix in (".md", ".svg") and path.name != "README.md"]
+    found = [
+        path for path in papers.rglob("*") if path.suffix in (".md", ".svg") and path.name != "README.md"
+    ]
     return ELSEWHERE | {
         path.relative_to(ROOT).as_posix(): f"papers/{path.relative_to(papers).as_posix()}"
         for path in sorted(found)

@@ -13,7 +13,7 @@ GENERATED = {DOCS / "reference" / "cli.md"}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
 COMPLETE_FILES = sorted((DOCS / "how-to").glob("*.py"))
-_FENCE = re.compile(r"^( *)```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^ *```$", re.S | re.M)
+_FENCE = re.compile(r"^( *)```(?:\{\.)?(\w*)\}?(?: title=\"([^\"]+)\")?\n(.*?)^ *```$", re.S | re.M)
 
 
 @dataclass(frozen=True)

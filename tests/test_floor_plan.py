@@ -26,7 +26,7 @@ def test_what_is_imported_stands_above() -> None:
     }
     assert storeys(imports) == [["base"], ["low", "side"], ["high"]]
     assert reduced(imports)["high"] == {"low"}  # that it may import base too follows
-    with pytest.raises(ValueError, match="import each other: base → high → low → base|base → low → base"):
+    with pytest.raises(ValueError, match="import each other: base → low → base"):
         draw(imports | {"base": frozenset({"low"})})
 
 
@@ -37,7 +37,7 @@ def test_imports_are_read_from_the_files(tmp_path: Path) -> None:
         "early/__init__.py": "",
         "early/one.py": "import toys.words",
         "late/__init__.py": "",
-        "late/two.py": "def f():\n    from toys.early.one import x\n    from toys import words\n    from . import y",
+        "late/two.py": "def f():\n    from toys.early.one import x\n    from toys import words",
     }
     package = tmp_path / "toys"
     for name, content in files.items():

@@ -1,6 +1,7 @@
 """The tutorials, typed from top to bottom, and the complete files of the how-to pages, run as they stand.
 
-What is typed runs inside this process, where the model libraries are loaded already; servers run in their own.
+What is typed runs inside this process, where the model libraries are loaded already; servers do
+not.
 """
 
 from __future__ import annotations
@@ -79,9 +80,7 @@ def in_the_background(port: int) -> Iterator[Callable[[list[str]], None]]:
     started: list[subprocess.Popen[str]] = []
 
     def start(arguments: list[str]) -> None:
-        process = subprocess.Popen(
-            arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         started.append(process)
         wait_until_answering(process, port)
 

@@ -19,9 +19,8 @@ import pytest
 
 from unfooled.web.guard import App, Guard
 
-
-# Each process of the test run has ports of its own, below those that the system gives to outgoing calls: nobody
-# takes a port between the moment it is found free and the moment a server opens it.
+# Each process of the test run has ports of its own, below those that the system gives to outgoing calls:
+# nobody takes a port between the moment it is found free and the moment a server opens it.
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _PORTS = itertools.cycle(range(20_000 + 500 * _WORKER, 20_500 + 500 * _WORKER))
 

@@ -1,7 +1,7 @@
 """An attack of our own: letters become digits that look like them, `g00d` for `good`.
 
-Run it: `python attack.py`. It checks the attack against the rules for attacks, attacks a small classifier that
-is always there, and prints what was found.
+Run it: `python attack.py`. It checks the attack against the rules for attacks, attacks a small classifier
+that is always there, and prints what was found.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ LOOKALIKES = str.maketrans("aeiost", "43105+")
 class Lookalikes:
     """The words that matter most, one after the other, are written in digits until the label flips.
 
-    A search is a frozen dataclass: its fields are the settings that `unfooled show` lists and `--set` changes.
+    A search is a frozen dataclass: its fields are the settings that `unfooled show` lists.
     """
 
     most: int = 3
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        # Never call a model: `yield from a.score(texts)` asks, and is answered together with hundreds of others.
+        # No model is called here: this asks, and is answered together with hundreds of other searches.
         words = range(len(start.text.words))
         without = yield from a.score([start.text.delete(i) for i in words], probe=True)
         now = start
@@ -55,7 +55,9 @@ RECIPES = {"first": LEET}
 
 
 def main() -> None:
-    registry.register("attack", "leet", RECIPES)  # only parts of registered attacks are rebuilt from a run file
+    registry.register(
+        "attack", "leet", RECIPES
+    )  # only parts of registered attacks are rebuilt from a run file
     check_recipe(LEET)
     texts = [("a good film", "positive"), ("a superb and moving story", "positive"), ("dull", "negative")]
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,7 @@
 """A defence of our own: several copies of a text, each with some words hidden, vote on its class.
 
-Run it: `python defence.py`. It checks the defence against the rules for defences, and asks whether the gain is real.
+Run it: `python defence.py`. It checks the defence against the rules for defences, and asks whether the gain
+is real.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ class HiddenWords:
     """A victim around a victim. The text itself votes too, so an unchanged text keeps most of its answer."""
 
     def __init__(
-        self, model: unfooled.Victim, *, copies: int = 6, share: float = 0.2, seed: int = 0, fresh: bool = False
+        self,
+        model: unfooled.Victim,
+        *,
+        copies: int = 6,
+        share: float = 0.2,
+        seed: int = 0,
+        fresh: bool = False,
     ) -> None:
         self.model = model
         self.settings: dict[str, Any] = {"copies": copies, "share": share, "seed": seed}
@@ -76,7 +83,12 @@ def main() -> None:
     data = unfooled.Dataset.from_pairs(rows)
     with tempfile.TemporaryDirectory() as folder:
         evaluation = unfooled.evaluate(
-            {"base": "fake", "hidden": "hidden:base"}, data, "deepwordbug", out=folder, averages=(4,), draws=21
+            {"base": "fake", "hidden": "hidden:base"},
+            data,
+            "deepwordbug",
+            out=folder,
+            averages=(4,),
+            draws=21,
         )
         print(evaluation.verdicts["hidden"].sentence)
 

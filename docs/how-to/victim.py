@@ -1,6 +1,7 @@
 """A victim of our own: a list of forbidden words, each with a weight, as many a comment filter is built.
 
-Run it: `python victim.py`. It checks the victim against the rules for victims, attacks it, and prints what got past.
+Run it: `python victim.py`. It checks the victim against the rules for victims, attacks it, and prints what
+got past.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class WordFilter:
 def load(
     rest: str, *, labels: Sequence[str] | None = None, trust_pickle: bool = False, threshold: float = 1.0
 ) -> WordFilter:
-    """What `--model filter:words.json --victim-option threshold=2` calls; `rest` is what stands after the colon."""
+    """What `--model filter:words.json` calls; `rest` is what stands after the colon."""
     path = Path(rest)
     if not path.is_file():
         raise unfooled.UserError(f"there is no word list {path}", "write filter:FILE.json")
