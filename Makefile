@@ -4,8 +4,12 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Processes that share the tests; each runs whole stretches of them, so that what a file sets up is set up once.
+JOBS ?= 2
+# What the package reads besides its code.
+DATA_FILES = $(shell cd src/unfooled && find . -type f ! -name '*.py' ! -name '*.pyc' | sort)
 
-.PHONY: demo test hostile check format bench clean
+.PHONY: demo test hostile check format docs dist bench clean
 
 # Train a small classifier on real reviews, attack it, print the table, write demo/report.
 demo: $(STAMP)
@@ -14,11 +18,11 @@ demo: $(STAMP)
 # Tests of real resources skip, with a reason, where these cannot be fetched.
 test: $(STAMP)
 	-$(BIN)/unfooled resources get all
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-# Every hostile file, answer and text, not just some of each; writes the table in docs/trust.md.
+# Every hostile file, answer and text, not just some of each; writes the table in docs/explanation/trust.md.
 hostile: $(STAMP)
-	HOSTILE=full $(BIN)/python -m pytest tests/hostile --trust-table docs/trust.md
+	HOSTILE=full $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/hostile --trust-table docs/explanation/trust.md
 
 # What CI runs besides the tests.
 check: $(STAMP)
@@ -29,6 +33,23 @@ check: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The documentation, into build/site; a warning is an error. Nothing is fetched.
+docs: $(STAMP)
+	$(BIN)/python docs/floor_plan.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# Source and wheel, the wheel built from the source, installed into an empty environment and tried there.
+dist:
+	rm -rf dist build/dist
+	$(PYTHON) -m venv build/dist/builder
+	build/dist/builder/bin/python -m pip install --quiet "setuptools>=77"
+	build/dist/builder/bin/python -c "from setuptools import build_meta; build_meta.build_sdist('dist')"
+	build/dist/builder/bin/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist dist/*.tar.gz
+	$(PYTHON) -m venv build/dist/empty
+	build/dist/empty/bin/python -m pip install --quiet --constraint constraints.txt dist/*.whl
+	build/dist/empty/bin/python -I tests/smoke_installed.py $(DATA_FILES)
+	ls -l dist
 
 # Side by side with TextAttack, in its own environment; writes bench/RESULTS.md. Takes about half an hour.
 bench: $(STAMP)
@@ -42,4 +63,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) .bench demo .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .bench build demo dist .mypy_cache .ruff_cache .pytest_cache

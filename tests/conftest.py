@@ -13,8 +13,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The table of docs/trust.md stands between these.
+# The table of docs/explanation/trust.md stands between these.
 BEGIN, END = "<!-- hostile: begin -->", "<!-- hostile: end -->"
+HOSTILE = "hostile"  # what a report says of the suite it belongs to
 _hostile_tried: dict[str, dict[str, int]] = {}
 
 
@@ -37,15 +38,22 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     mark = item.get_closest_marker("hostile")
-    if mark is not None and (report.when == "call" or not report.passed):
-        counts = _hostile_tried.setdefault(mark.args[0], {"passed": 0, "failed": 0, "skipped": 0})
-        counts[report.outcome] += 1
+    if mark is not None:
+        report.user_properties.append((HOSTILE, mark.args[0]))
     return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Counted where all reports arrive: with several processes, that is not where tests run."""
+    suite = dict(report.user_properties).get(HOSTILE)
+    if suite is not None and (report.when == "call" or not report.passed):
+        counts = _hostile_tried.setdefault(str(suite), {"passed": 0, "failed": 0, "skipped": 0})
+        counts[report.outcome] += 1
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     page: Path | None = session.config.getoption("--trust-table")
-    if page is None or not _hostile_tried:
+    if page is None or not _hostile_tried or hasattr(session.config, "workerinput"):
         return
     rows = ["| what was attacked | tried | failed | not run here |", "|---|---|---|---|"]
     for suite, counts in sorted(_hostile_tried.items()):

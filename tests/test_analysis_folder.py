@@ -197,7 +197,7 @@ def test_the_python_of_the_documentation_runs(
     for name, target in (("models", folder), ("runs", run)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "bert").symlink_to(target)
-    page = (Path(__file__).parents[1] / "docs/analysis.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs/how-to/analyse.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
     monkeypatch.chdir(tmp_path)
     shown: list[Any] = []

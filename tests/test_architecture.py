@@ -85,7 +85,9 @@ def test_heavy_libraries_are_imported_where_they_are_used(path: Path) -> None:
 
 def loaded_after(code: str) -> set[str]:
     script = f"import sys; {code}; print(' '.join(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=600
+    )
     return set(done.stdout.split())
 
 

@@ -446,7 +446,7 @@ def test_a_field_that_is_too_long_is_called_so(tmp_path: Path, mark: str) -> Non
         ("a.csv", b"\xef\xbb\xbftext,label\nna\xefve,1\n", r"byte 16 \(line 2\)"),
         ("a.csv", b"text,label\nna\xc3", r"byte 13 \(line 2\)"),
         ("a.jsonl.gz", b"not gzip", "damaged gzip data"),
-        ("a.jsonl.gz", gzip.compress(b'{"text": "a", "label": 1}\n')[:-9], "damaged gzip data"),
+        ("a.jsonl.gz", gzip.compress(mtime=0, data=b'{"text": "a", "label": 1}\n')[:-9], "damaged gzip data"),
         ("a.xlsx", b"PK", "this format is not known"),
     ],
 )

@@ -117,7 +117,8 @@ def service() -> Iterator[Service]:
     yield here
     server.shutdown()
     server.server_close()
-    thread.join()
+    thread.join(timeout=60)
+    assert not thread.is_alive()
 
 
 @pytest.fixture

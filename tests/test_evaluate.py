@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 import planted
+from doc_pages import DOCS, blocks
 from reviews import write_csv
 from test_cli import unfooled
-from test_docs import blocks
 from unfooled.attacks.parts.gradient_importance import Gradient
 from unfooled.checks.evaluate import Evaluation, evaluate
 from unfooled.checks.illusions.attacking import Watcher, read_results
@@ -405,12 +405,12 @@ def test_mistakes_on_the_command_line(
 
 
 def test_the_example_of_the_documentation_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = Path(__file__).parents[1] / "docs" / "hardening.md"
-    (code,) = [one for one in blocks(page, "python") if "unfooled.evaluate(" in one]
+    page = DOCS / "how-to" / "harden.md"
+    (code,) = [block.code for block in blocks(page, "python") if "unfooled.evaluate(" in block.code]
     write_csv(tmp_path / "reviews.csv", planted.rows(40))
     monkeypatch.chdir(tmp_path)
     shown: list[Any] = []
-    exec(compile(code, "hardening.md", "exec"), {"print": lambda *words: shown.append(words)})
+    exec(compile(code, page.name, "exec"), {"print": lambda *words: shown.append(words)})
     assert shown[0][0] == "hot"
     assert shown[0][1] in ("illusion", "no gain", "not decided")
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from unfooled.training.batches import add_extras, pad
 from unfooled.training.course import Extra, weighted_loss
 from unfooled.training.watching import TrainObserver
 from unfooled.victims.loading import load_victim
+from waiting import eventually
 
 pytest.importorskip("torch")
 pytest.importorskip("accelerate")
@@ -555,15 +555,17 @@ def test_a_killed_hardening_goes_on(base: dict[str, str], tmp_path: Path) -> Non
     command += ["--data", str(rows), "--epochs", "60", "--set", "keep=last", "--json"]
     out = tmp_path / "cut"
     process = subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL)
-    end = time.monotonic() + 120
-    while time.monotonic() < end and not list((out / "checkpoints").glob("checkpoint-*/trainer_state.json")):
+
+    def under_way() -> bool:
         assert process.poll() is None, "it ended before it could be killed"
-        time.sleep(0.02)
+        return bool(list((out / "checkpoints").glob("checkpoint-*/trainer_state.json")))
+
+    eventually(under_way)
     os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    process.wait(timeout=60)
     assert not (out / "config.json").exists()
     done = subprocess.run(
-        [*command, "--out", str(out), "--resume"], capture_output=True, text=True, check=False
+        [*command, "--out", str(out), "--resume"], capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["metrics"]["epochs"] == 60

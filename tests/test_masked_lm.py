@@ -214,7 +214,7 @@ def test_one_training_at_a_time(store: Store) -> None:
             store.build("masked-lm", settings={"minutes": 0.01})
     finally:
         other.kill()
-        other.communicate()
+        other.communicate(timeout=60)
     store.build("masked-lm", settings={"minutes": 0.005})
     assert store.has("masked-lm")
 

@@ -37,6 +37,7 @@ from unfooled.people.web.repeating import ModelArguments, repeat_command
 from unfooled.people.web.serving import checked_token
 from unfooled.text import Text
 from unfooled.victims.fake import FakeVictim
+from waiting import eventually
 from web_server import request as http
 from web_server import serving
 
@@ -185,17 +186,18 @@ def test_cancel_works_at_once_and_for_one_only(room: Callable[..., EngineRoom]) 
     long = " ".join(f"{word}{i} great" for i, word in enumerate(["film"] * 60))
     stopped, other = Collected(), Collected()
     lane = shared.begin(wish(long), 0, stopped)
-    while not victim.asked:
-        time.sleep(0.01)
+    eventually(lambda: victim.asked)
     shared.begin(wish("a great film"), 0, other)
     shared.cancel(lane)
     count = len(stopped.events)
     assert other.end()["outcome"] == "success"
     assert len(stopped.events) == count
     assert shared.busy == 0
-    asked = len(victim.asked)
-    time.sleep(0.2)
-    assert len(victim.asked) == asked < 40  # its other questions were never asked
+    later = Collected()
+    shared.begin(wish("a superb film"), 0, later)  # asked behind whatever was still open
+    assert later.end()["outcome"] == "success"
+    assert len(stopped.events) == count
+    assert sum("film0" in text or "film1" in text for text in victim.asked) < 40  # the rest was never asked
 
 
 def test_two_models_answer_for_themselves(room: Callable[..., EngineRoom]) -> None:
@@ -251,11 +253,10 @@ def test_a_model_across_a_network(room: Callable[..., EngineRoom]) -> None:
     result = alone(TEXT)
     for one in told[:2]:
         assert (one.end()["outcome"], one.end()["queries"]) == (result.outcome, result.queries)
-    time.sleep(0.1)
-    assert not told[2].over.is_set()
     again = Collected()
     shared.begin(wish("a great film"), 0, again)
     assert again.end()["outcome"] == "success"
+    assert not told[2].over.is_set()  # nothing more was heard of what was cancelled before
 
 
 def test_a_small_transformer_shows_what_it_attends_to(room: Callable[..., EngineRoom]) -> None:
@@ -376,9 +377,11 @@ def test_breaking_a_sentence_in_the_browser(browser: Browser, tmp_path: Path) ->
     (folder / "unfooled").write_text(f'#!/bin/sh\nexec {sys.executable} -m unfooled "$@"\n')
     (folder / "unfooled").chmod(0o755)
     environment = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}
-    subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, env=environment, check=True, capture_output=True, timeout=600
+    )
     table = [sys.executable, "-m", "unfooled", "export", "runs/typed", "out.jsonl"]
-    subprocess.run(table, cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(table, cwd=tmp_path, check=True, capture_output=True, timeout=600)
     row = json.loads((tmp_path / "out.jsonl").read_text())
     assert result.perturbed in row.values()
     assert row["queries"] == result.queries
@@ -416,13 +419,10 @@ def test_cancel_and_two_tabs_in_the_browser(browser: Browser) -> None:
         second.fill("textarea", "a great film")
         first.click("#attack-it")
         first.wait_for_selector("body[data-state=running]")
-        while not victim.asked:
-            time.sleep(0.01)
+        eventually(lambda: victim.asked)
         second.keyboard.press("Control+Enter")
-        began = time.monotonic()
         first.keyboard.press("Escape")
         ended(first, "cancelled")
-        assert time.monotonic() - began < 5
         assert first.is_disabled("#cancel")
         ended(second, "broken")
         # The first one is free again, and its old attack is not heard of any more.
@@ -435,14 +435,17 @@ def test_cancel_and_two_tabs_in_the_browser(browser: Browser) -> None:
         second.click("#attack-it")
         second.locator(".queries").first.wait_for()
         asked = len(victim.asked)
-        while len(victim.asked) == asked:
-            time.sleep(0.01)
+        eventually(lambda: len(victim.asked) > asked)
         second.close()
-        until, asked = time.monotonic() + 20, -1
-        while len(victim.asked) != asked:
-            assert time.monotonic() < until
-            asked = len(victim.asked)
-            time.sleep(0.4)
+        # An attack that goes on has questions in every batch: soon another one runs without any of them.
+        for number in range(50):
+            before = sum("story" in str(text) for text in victim.asked)
+            first.fill("textarea", f"a terrific film {number}")
+            first.click("#attack-it")
+            ended(first, "broken")  # a click says `running` before anything else
+            if sum("story" in str(text) for text in victim.asked) == before:
+                break
+        assert before < 400  # it did not come to its end: each of its 400 words would have been asked about
         first.close()
 
 
@@ -545,7 +548,7 @@ def test_hostile_texts_are_quoted_in_the_command(tmp_path: Path) -> None:
             ModelArguments("m odel", "a,b"), {"text": text}, "text", "it's", "textfooler", seed=3, budget=7
         )
         first, _, second = command.partition(" \\\n  && ")
-        subprocess.run(["bash", "-c", first], cwd=tmp_path, check=True)
+        subprocess.run(["bash", "-c", first], cwd=tmp_path, check=True, timeout=600)
         assert json.loads((tmp_path / "typed.jsonl").read_text()) == {"text": text, "label": "it's"}
         assert second.startswith("unfooled attack --model 'm odel' --labels a,b --data typed.jsonl")
     assert [path.name for path in tmp_path.iterdir()] == ["typed.jsonl"]

@@ -23,7 +23,7 @@ from unfooled.papers.findings import (
 )
 from unfooled.papers.paper import SCALES
 from unfooled.papers.plans import NAMES, find_paper
-from unfooled.papers.reproduce import BEGIN, END, check, reproduce, write_summary
+from unfooled.papers.reproduce import SUMMARY, check, reproduce, write_summary
 from unfooled.papers.runner import Laboratory
 from unfooled.papers.stages import (
     Attack,
@@ -125,9 +125,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for library in ("torch", "sklearn", "accelerate", "matplotlib"):
         pytest.importorskip(library)
     root = tmp_path_factory.mktemp("smoke")
-    (root / "README.md").write_text(f"# x\n\n{BEGIN}\nold\n{END}\n\nend\n", encoding="utf-8")
     arguments = ["reproduce", "all", "--scale", "smoke", "--work", str(root / "work"), "--json"]
-    arguments += ["--out", str(root / "out"), "--readme", str(root / "README.md")]
+    arguments += ["--out", str(root / "out")]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, (done.output, done.exception)
     assert [one["paper"] for one in json.loads(done.stdout)] == list(NAMES)
@@ -177,15 +176,11 @@ def test_a_page_has_its_parts(pages: Path, name: str) -> None:
     assert len(parsed.links) >= 1
 
 
-def test_the_summary_is_between_the_marks(pages: Path) -> None:
-    text = (pages / "README.md").read_text(encoding="utf-8")
-    assert text.startswith("# x\n")
-    assert text.endswith("\n\nend\n")
-    assert "\nold\n" not in text
+def test_the_summary_lists_every_claim(pages: Path) -> None:
+    text = (pages / "out" / SUMMARY).read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line.startswith("| [")]
     assert len(lines) == sum(len(find_paper(name).claims) for name in NAMES)
-    assert "| [firebert](out/firebert.md): FACT keeps" in text  # seen from the file that links
-    assert (pages / "out" / "summary.md").is_file()
+    assert "| [firebert](firebert.md): FACT keeps" in text
 
 
 def test_the_same_command_again_only_writes(pages: Path) -> None:
@@ -261,9 +256,6 @@ def test_where_pages_go_is_checked_before_the_work(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be made") as error:
         check(papers, scale="smoke", work=tmp_path / "work", out=tmp_path / "file")
     assert "--out" in error.value.remedy
-    for readme, why in ((tmp_path / "file", "no place for the summary"), (tmp_path / "x", "cannot be read")):
-        with pytest.raises(UserError, match=why):
-            check(papers, scale="smoke", work=tmp_path / "work", out=tmp_path / "out", readme=readme)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / f"{NAMES[-1]}.json").write_text('{"scale": "small"}', encoding="utf-8")
     with pytest.raises(UserError, match=f"{NAMES[-1]}.json is a page of the scale small"):
@@ -276,18 +268,15 @@ def test_a_work_folder_that_is_a_file_is_said(tmp_path: Path) -> None:
         Laboratory(tmp_path / "work").carry_out([REVIEWS])
 
 
-def test_a_readme_without_marks_is_left_alone(tmp_path: Path) -> None:
+def test_the_summary_is_made_of_what_is_there(tmp_path: Path) -> None:
     claim = {"claim": "c", "paper": "p", "short": "s", "judgement": "holds"}
     (tmp_path / "bae.json").write_text(
         json.dumps({"scale": "small", "claims": [claim]}),
         encoding="utf-8",
     )
-    readme = tmp_path / "README.md"
-    readme.write_text("# x\n", encoding="utf-8")
-    with pytest.raises(UserError, match="no place for the summary"):
-        write_summary(tmp_path, readme)
-    assert readme.read_text(encoding="utf-8") == "# x\n"
-    assert "1 of 1 claims are decided" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    told = write_summary(tmp_path)
+    assert "1 of 1 claims are decided" in told
+    assert (tmp_path / SUMMARY).read_text(encoding="utf-8").endswith(told)
     (tmp_path / "bae.json").write_text("{", encoding="utf-8")
     with pytest.raises(UserError, match="is broken"):
         write_summary(tmp_path)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -27,15 +27,7 @@ from unfooled.papers.stages import Stage, Train
 from unfooled.papers.workers import helpers
 from unfooled.runs.lock import Lock
 from unfooled.training.watching import TrainObserver
-
-PATIENCE = 120.0  # seconds until something must have happened on a busy machine
-
-
-def eventually(happened: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < until
-        time.sleep(0.05)
+from waiting import PATIENCE, eventually
 
 
 def words_of(work: Path) -> Path:

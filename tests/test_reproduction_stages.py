@@ -134,6 +134,7 @@ def test_a_killed_process_loses_nothing(tmp_path: Path, finished: tuple[Path, Fi
         [sys.executable, "-c", code, str(tmp_path)],
         env=os.environ | {"PYTHONPATH": paths},
         capture_output=True,
+        timeout=600,
     )
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     seen = Seen()

@@ -220,7 +220,9 @@ def test_importing_reads_no_heavy_library() -> None:
     code = (
         f"import json, sys, {', '.join(rooms)}; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
     )
-    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    out = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=600
+    ).stdout
     assert json.loads(out) == []
 
 

@@ -10,7 +10,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -34,6 +33,7 @@ from unfooled.runs.attack import Observer, Run, attack
 from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim
+from waiting import eventually
 
 
 def digest(path: Path) -> str:
@@ -298,11 +298,11 @@ def rows_written(path: Path) -> int:
 
 
 def wait_for_rows(folder: Path, process: subprocess.Popen[str], n: int) -> None:
-    deadline = time.monotonic() + 60
-    while rows_written(folder / "run") < n:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    def written() -> bool:
+        assert process.poll() is None, process.communicate(timeout=60)
+        return rows_written(folder / "run") >= n
+
+    eventually(written)
 
 
 @pytest.mark.parametrize(
@@ -378,7 +378,8 @@ class Endpoint:
 
     def __exit__(self, *_: Any) -> None:
         self.server.shutdown()
-        self.thread.join()
+        self.thread.join(timeout=60)
+        assert not self.thread.is_alive()
         self.server.server_close()
 
 
@@ -418,7 +419,7 @@ def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
         )
         command = [sys.executable, "-c", code, str(data), str(tmp_path / f"run{rows}")]
-        return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        return int(subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout)
 
     small, large = peak(3_000), peak(12_000)
     assert large < small * 1.15
@@ -434,7 +435,7 @@ def test_memory_is_bounded_for_long_texts(tmp_path: Path) -> None:
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
     )
     command = [sys.executable, "-c", code, str(data), str(tmp_path / "run")]
-    grown = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    grown = int(subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout)
     assert grown < 160_000  # kilobytes; every near-copy kept would be several times that
 
 

@@ -296,6 +296,7 @@ with RunFile.open(sys.argv[1], HEADER) as run:
             capture_output=True,
             text=True,
             check=False,
+            timeout=600,
         ).stdout.split()
         for _ in range(2)
     ]
@@ -366,7 +367,12 @@ def test_two_writers_are_refused(tmp_path: Path) -> None:
             RunFile.open(tmp_path, HEADER)
         code = "import sys; from unfooled.runs.file import RunFile; RunFile.open(sys.argv[1], {})"
         done = subprocess.run(
-            python(code, tmp_path), env=environment(), capture_output=True, text=True, check=False
+            python(code, tmp_path),
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
         )
         assert f"another run is writing it (process {os.getpid()})" in done.stderr
     with RunFile.open(tmp_path, HEADER) as run:

@@ -114,7 +114,7 @@ def test_three_people_thirty_items_and_a_killed_server(
             if number == 15:
                 told(page, "Saved.")
                 server.kill()  # SIGKILL
-                server.communicate()
+                server.communicate(timeout=60)
             page.keyboard.press(str(values["naturalness"]))
             if number == 15:
                 told(page, "No connection.")
@@ -162,7 +162,7 @@ def test_three_people_thirty_items_and_a_killed_server(
         context.close()
     finally:
         server.kill()
-        server.communicate()
+        server.communicate(timeout=60)
     with sqlite3.connect(path) as database:
         rows = database.execute("SELECT annotator, item, question, value, changes FROM answers").fetchall()
     database.close()

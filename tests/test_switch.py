@@ -320,9 +320,7 @@ def test_a_real_model_says_which_words_matter(kind: str, importance: Any) -> Non
 
 def test_the_example_of_the_documentation_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    from pathlib import Path
-
-    from test_docs import blocks
+    from doc_pages import DOCS, blocks
     from tiny_models import tiny
     from unfooled.plugins import registry
 
@@ -332,9 +330,9 @@ def test_the_example_of_the_documentation_runs(monkeypatch: pytest.MonkeyPatch) 
         registry, "load", lambda kind, name: (lambda _: made[name]) if kind == "oracle" else load(kind, name)
     )
     monkeypatch.setattr(session, "missing_resources", lambda names: [])
-    page = Path(__file__).parents[1] / "docs" / "hardening.md"
-    (code,) = [one for one in blocks(page, "python") if "Switcher(" in one]
+    page = DOCS / "how-to" / "harden.md"
+    (code,) = [block.code for block in blocks(page, "python") if "Switcher(" in block.code]
     names: dict[str, Any] = {"model": tiny("bert")}
-    exec(compile(code, "hardening.md", "exec"), names)
+    exec(compile(code, page.name, "exec"), names)
     expected = {f"a {word}, moving film" for word in NEAR["superb"]}
     assert [set(one) for one in names["alternatives"]] == [expected]

@@ -574,7 +574,7 @@ def test_families_are_listed_with_their_ranges(unfooled: Callable[..., tuple[str
 
 
 def test_the_python_examples_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "how-to" / "train.md").read_text(encoding="utf-8")
     write_csv(tmp_path / "reviews.csv", sentences(60))
     write_csv(tmp_path / "test.csv", sentences(20, seed=8))
     trained("bilstm-attention", singles(), tmp_path / "models/bilstm", options=options_of("bilstm-attention"))

@@ -254,7 +254,9 @@ def test_the_real_model_knows_english() -> None:
 
 @pytest.mark.skipif(not store.has("trigram"), reason="needs: unfooled resources get trigram")
 def test_the_python_example_of_the_documentation_runs() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "language-models.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "reference" / "language-models.md").read_text(
+        encoding="utf-8"
+    )
     (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
     shown: list[list[str]] = []
     exec(compile(code, "language-models.md", "exec"), {"print": shown.append})

@@ -365,7 +365,10 @@ def test_a_pipeline_in_memory_has_the_same_fingerprint_in_every_process() -> Non
         "print(first.fingerprint(), fitted(2.0).fingerprint())\n"
     )
     command = [sys.executable, "-c", code]
-    outputs = {subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)}
+    outputs = {
+        subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
+        for _ in range(2)
+    }
     assert len(outputs) == 1
     one, other = outputs.pop().split()
     assert one != other

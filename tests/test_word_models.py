@@ -350,7 +350,7 @@ def test_a_fresh_process_loads_it(tokenizer: Any, tmp_path: Path) -> None:
         "print(load_victim(sys.argv[1]).predict(['the film was good']).tolist())"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True, timeout=600
     )
     assert json.loads(done.stdout) == load_victim(str(tmp_path)).predict(["the film was good"]).tolist()
 
@@ -361,7 +361,9 @@ def test_importing_the_package_loads_no_model_library() -> None:
         f"{torch_victims}.word_models, {torch_victims}.word_models.vocabulary, {torch_victims}.huggingface"
     )
     code = f"import sys, {names}; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600
+    )
     assert done.stdout.strip() == "False"
 
 

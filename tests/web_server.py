@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import os
 import socket
 import subprocess
@@ -20,11 +21,22 @@ from unfooled.people.web.connections import Patience
 from unfooled.people.web.guard import App
 from unfooled.people.web.serving import bound, made_server
 
+# Each process of the test run has ports of its own, below those that the system gives to outgoing calls:
+# nobody takes a port between the moment it is found free and the moment a server opens it.
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_PORTS = itertools.cycle(range(20_000 + 500 * _WORKER, 20_500 + 500 * _WORKER))
+
 
 def free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    for port in itertools.islice(_PORTS, 500):
+        with closing(socket.socket()) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no port is free")
 
 
 def start(*arguments: str | Path, port: int) -> subprocess.Popen[str]:
@@ -38,6 +50,12 @@ def start(*arguments: str | Path, port: int) -> subprocess.Popen[str]:
         text=True,
         env=os.environ | {"NO_COLOR": "1"},
     )
+    wait_until_answering(process, port)
+    return process
+
+
+def wait_until_answering(process: subprocess.Popen[str], port: int) -> None:
+    """Until the port takes a connection; a process that ends before, or takes a minute, is a failure."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         if process.poll() is not None:
@@ -45,7 +63,7 @@ def start(*arguments: str | Path, port: int) -> subprocess.Popen[str]:
             raise AssertionError(process.stdout.read())
         try:
             with closing(socket.create_connection(("127.0.0.1", port), timeout=1)):
-                return process
+                return
         except OSError:
             time.sleep(0.05)
     process.kill()

@@ -20,11 +20,29 @@ from __future__ import annotations
 
 
 class UnfooledError(Exception):
-    """Root of the tree."""
+    """Root of the tree: what this package raises on purpose.
+
+    Example:
+
+        >>> try:
+        ...     unfooled.load_recipe("texfooler")
+        ... except unfooled.UnfooledError as error:
+        ...     print(type(error).__name__)
+        UnknownNameError
+    """
 
 
 class UserError(UnfooledError):
-    """A cause and its remedy, both shown to the user; no traceback."""
+    """A cause and its remedy, both shown to the user; no traceback.
+
+    Example:
+
+        >>> try:
+        ...     unfooled.load_victim("model.onnx")
+        ... except unfooled.UserError as error:
+        ...     print(error.cause)
+        'model.onnx' is not a model
+    """
 
     def __init__(self, cause: str, remedy: str = "") -> None:
         super().__init__(f"{cause}\n  → {remedy}" if remedy else cause)

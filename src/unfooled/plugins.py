@@ -133,7 +133,14 @@ _BUILT_IN: dict[str, dict[str, str]] = {
 
 
 class Registry:
-    """Names of each kind. `register` adds one at run time, `load` imports and returns the object."""
+    """Names of each kind. `register` adds one at run time, `load` imports and returns the object.
+
+    Example:
+
+        >>> from unfooled.plugins import registry
+        >>> "textfooler" in registry.names("attack")
+        True
+    """
 
     def __init__(self, table: dict[str, dict[str, str]]) -> None:
         self._table = {kind: dict(names) for kind, names in table.items()}
@@ -152,10 +159,12 @@ class Registry:
             self._objects[kind, name] = target
 
     def unregister(self, kind: str, name: str) -> None:
+        """Forget a name; one that is not there is no error."""
         self._table.get(kind, {}).pop(name, None)
         self._objects.pop((kind, name), None)
 
     def names(self, kind: str) -> list[str]:
+        """Every name of a kind, those of plug-ins included."""
         self._read_plugins(kind)
         return sorted(self._table.get(kind, {}))
 
@@ -165,6 +174,7 @@ class Registry:
         return sorted({module.rpartition(".")[0] for module in modules if module.startswith("unfooled.")})
 
     def load(self, kind: str, name: str) -> Any:
+        """The object behind a name. An unknown one is an error that lists what is near."""
         key = (kind, name)
         if key not in self._objects:
             self._read_plugins(kind)

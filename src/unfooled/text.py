@@ -45,7 +45,14 @@ class _Step(NamedTuple):
 
 
 class Text:
-    """Words, gaps and origins of the one field that may be edited, beside the fields that may not."""
+    """Words, gaps and origins of the one field that may be edited, beside the fields that may not.
+
+    Example:
+
+        >>> text = unfooled.Text("A fine, fine film.").replace(1, "dull")
+        >>> text.string, text.changes
+        ('A dull, fine film.', 1)
+    """
 
     __slots__ = (
         "_last_step",
@@ -151,6 +158,7 @@ class Text:
     # -- edits -------------------------------------------------------------------------------------
 
     def replace(self, index: int, word: str) -> Text:
+        """With another word in that place."""
         start = self.starts[index]
         old = self.words[index]
         text = self._edited(

@@ -1,7 +1,7 @@
 """What every hostile suite shares: many cases in full, some of them in `make test`.
 
 A suite is a test file in this folder whose tests carry `pytest.mark.hostile("what is attacked")`, one case
-per parameter. `make hostile` runs every case and writes the table of docs/trust.md.
+per parameter. `make hostile` runs every case and writes the table of docs/explanation/trust.md.
 """
 
 from __future__ import annotations

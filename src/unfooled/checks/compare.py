@@ -67,6 +67,12 @@ def compare(
 
     `victims` may load one after the other: none is kept. `bare` also times a bare forward loop, where there
     is a model to loop.
+
+    Example:
+
+        >>> (measured,) = unfooled.compare([unfooled.load_victim("fake")], unfooled.load_data("reviews.csv"))
+        >>> measured.accuracy
+        1.0
     """
     measured: list[Measured] = []
     names: Counter[str] = Counter()

@@ -137,11 +137,19 @@ def evaluate(
     watcher: Watcher | None = None,
     restart: bool = False,
 ) -> Evaluation:
-    """Evaluate `models` (name to victim, or to what `load_victim` takes; see `resolve`) on the same rows.
+    """Evaluate `models` (name to victim, or to what `load_victim` takes) on the same rows.
 
     The base is the model called `base` (or the first), the control the one called `retuned`. `limit` is the
     number of rows to attack; clean accuracy is measured on up to `clean_limit`. `averages` and `draws` say
-    how often random models are asked during and after an attack.
+    how often random models are asked during and after an attack. A name may stand for another model inside a
+    wrapper, as in `"overconfident:base"`.
+
+    Example:
+
+        >>> models = {"base": "fake", "hot": "overconfident:base"}
+        >>> evaluation = unfooled.evaluate(models, "reviews.csv", "deepwordbug", out="runs/both")
+        >>> evaluation.verdicts["hot"].status
+        'not decided'
     """
     base, control = roles(list(models), base, control)
     _require(checks, averages, draws, limit, clean_limit)

@@ -96,6 +96,12 @@ def replay(
 
     From a run or a file only those count that fooled their model; given as objects, all are scored. A row
     whose text changed since an earlier call is scored anew.
+
+    Example:
+
+        >>> run = unfooled.replay("runs/x", unfooled.load_victim("fake"), out="runs/again")
+        >>> run.summary().accuracy_under_attack.value
+        0.0
     """
     if isinstance(samples, str | Path):
         name = name or str(samples)

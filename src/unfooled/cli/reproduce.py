@@ -35,7 +35,6 @@ class ReproduceOptions:
     data: Path | None
     work: Path
     out: Path
-    readme: Path | None
     so_far: bool
     workers: int | None
     json: bool
@@ -89,7 +88,6 @@ def run_reproduce(options: ReproduceOptions) -> int:
         work=options.work,
         out=options.out,
         data=options.data,
-        readme=options.readme,
         so_far=options.so_far,
     )
     console = Console(stderr=True, quiet=options.json)
@@ -115,7 +113,7 @@ def run_reproduce(options: ReproduceOptions) -> int:
         found.append(one)
         if not options.json:
             _show(one)
-    write_summary(options.out, options.readme)
+    write_summary(options.out)
     if options.json:
         typer.echo(json.dumps([one.to_dict() for one in found], indent=2, ensure_ascii=False))
     else:

@@ -12,7 +12,7 @@ Examples:
   unfooled reproduce lstm-jsma --scale small
   unfooled reproduce all --scale smoke --out smoke --work smoke-work
   unfooled reproduce firebert --scale paper --work /big/disk/work
-  unfooled reproduce all --data ../data --readme README.md
+  unfooled reproduce all --data ../data
   unfooled reproduce self-attentive --workers 4
   unfooled reproduce firebert --so-far
 \b
@@ -33,9 +33,6 @@ def reproduce(
         Path, typer.Option("--work", "-w", help="Folder that keeps models, samples and runs.")
     ] = Path("reproduction-work"),
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the pages.")] = Path("reproduction"),
-    readme: Annotated[
-        Path | None, typer.Option(help="Also write the summary between the marks of this file.")
-    ] = None,
     so_far: Annotated[
         bool, typer.Option("--so-far", help="Run nothing: judge what is finished, and write its page.")
     ] = False,
@@ -54,7 +51,6 @@ def reproduce(
         data=data,
         work=work,
         out=out,
-        readme=readme,
         so_far=so_far,
         workers=workers,
         json=json,

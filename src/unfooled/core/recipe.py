@@ -21,7 +21,14 @@ from unfooled.plugins import registry, unknown_name
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """A goal, a search and its parts. The victim comes at run time."""
+    """A goal, a search and its parts. The victim comes at run time.
+
+    Example:
+
+        >>> recipe = unfooled.load_recipe("textfooler")
+        >>> recipe.full_name, recipe.requires()
+        ('textfooler@textattack', ('probabilities',))
+    """
 
     name: str
     version: str
@@ -33,6 +40,7 @@ class Recipe:
 
     @property
     def full_name(self) -> str:
+        """Name and version, as `load_recipe` takes them."""
         return f"{self.name}@{self.version}"
 
     def oracles(self) -> list[str]:
@@ -58,13 +66,20 @@ class Recipe:
         return found
 
     def to_json(self) -> dict[str, Any]:
+        """Every part and setting, as a run file keeps them."""
         described = _to_json(self)
         assert isinstance(described, dict)
         return described
 
 
 def load_recipe(name: str) -> Recipe:
-    """`"textfooler"` or `"textfooler@paper"`."""
+    """The attack of that name; a version stands behind `@`, and the first of them is meant without it.
+
+    Example:
+
+        >>> unfooled.load_recipe("deepwordbug@paper").summary
+        'misspells the most important words'
+    """
     base, _, version = name.partition("@")
     versions: Mapping[str, Recipe] = registry.load("attack", base)
     if not version:

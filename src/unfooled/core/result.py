@@ -18,7 +18,16 @@ OUTCOMES: tuple[Outcome, ...] = ("success", "failure", "skipped", "error")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One finished example. Holds no timings: equal runs give equal results."""
+    """One finished example. Holds no timings: equal runs give equal results.
+
+    Example:
+
+        >>> result = next(unfooled.Run(Path("runs/x")).results())
+        >>> result.original
+        'a superb and moving film'
+        >>> [edit.before for edit in result.edits] if result.outcome == "success" else []
+        ['superb', 'moving']
+    """
 
     key: int  # row of the data set, from 0
     outcome: Outcome
@@ -42,6 +51,7 @@ class Result:
 
     @property
     def original(self) -> str:
+        """The edited field before the attack."""
         return self.fields[self.field][1]
 
     @property

@@ -28,6 +28,13 @@ class Settings:
     """What shapes a result besides victim, data and recipe; `window` and `cache_size` only shape speed.
 
     `any_language` attacks texts in a script that the attack's words do not know; see `coverage.py`.
+
+    Example:
+
+        >>> short = unfooled.Settings(seed=7, budget=20)
+        >>> run = unfooled.attack("fake", "reviews.csv", "deepwordbug", out="runs/short", settings=short)
+        >>> max(result.queries for result in run.results()) <= 20
+        True
     """
 
     seed: int = 0
@@ -45,6 +52,7 @@ class Settings:
                 raise UserError(f"{name}={value} makes no sense", f"{name} is at least {low}")
 
     def identity(self) -> dict[str, Any]:
+        """What a run with these settings is told apart by."""
         return {"seed": self.seed, "budget": self.budget, "max_words": self.max_words}
 
 
@@ -161,7 +169,17 @@ def open_oracles(
 
 
 class Session:
-    """Attacks examples with one engine. Oracles may be shared between sessions or replaced for a test."""
+    """Attacks examples with one engine. Oracles may be shared between sessions or replaced for a test.
+
+    `attack` does this and writes a run file; a session keeps nothing.
+
+    Example:
+
+        >>> session = unfooled.Session(unfooled.load_victim("fake"), unfooled.load_recipe("deepwordbug"))
+        >>> data = unfooled.load_data("reviews.csv")
+        >>> sorted(result.key for result in session.attack(data))
+        [0, 1, 2, 3, 4, 5]
+    """
 
     def __init__(
         self,

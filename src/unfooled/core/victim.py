@@ -34,6 +34,11 @@ class Victim(Protocol):
 
     `capabilities` are found by looking, never promised: `probabilities` (a score per class; absent where
     only a decided label comes back), `gradients`, `attention`, `embeddings`.
+
+    Example:
+
+        >>> isinstance(unfooled.load_victim("fake"), unfooled.Victim)
+        True
     """
 
     @property
@@ -42,17 +47,23 @@ class Victim(Protocol):
         ...
 
     @property
-    def labels(self) -> tuple[str, ...]: ...
+    def labels(self) -> tuple[str, ...]:
+        """Names of the classes, in the order of the columns of `predict`."""
+        ...
 
     @property
-    def capabilities(self) -> frozenset[str]: ...
+    def capabilities(self) -> frozenset[str]:
+        """What an attack may use of it."""
+        ...
 
     @property
     def batch_size(self) -> int:
         """The most texts that one `predict` should get."""
         ...
 
-    def predict(self, texts: Sequence[TextValue], /) -> Probabilities: ...
+    def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
+        """One row per text, one column per class, float64, rows that sum to 1."""
+        ...
 
     def fingerprint(self) -> str:
         """Changes when the answers may change; written into every run."""

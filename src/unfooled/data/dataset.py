@@ -50,7 +50,14 @@ class Selection:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Yields one `Example` per row; a row that cannot be used is an example with a `problem`."""
+    """Yields one `Example` per row; a row that cannot be used is an example with a `problem`.
+
+    Example:
+
+        >>> data = unfooled.Dataset.from_pairs([("a superb film", "positive"), ("dull", "negative")])
+        >>> [example.text().string for example in data]
+        ['a superb film', 'dull']
+    """
 
     name: str
     labels: tuple[str, ...]

@@ -41,6 +41,12 @@ def load_data(
     the field of a pair that may be changed, the last one by default. `labels` names the classes in the
     data's order. Of the rows from `offset` on, the first `limit` are taken, and of these a random `sample`.
     `clean` names steps that every text goes through first, such as "tweets".
+
+    Example:
+
+        >>> data = unfooled.load_data("reviews.csv", limit=4)
+        >>> data.labels, len(data)
+        (('negative', 'positive'), 4)
     """
     dataset = build(
         _open(source, split, encoding),

@@ -53,6 +53,14 @@ def harden(
 
     `data` are the rows to train on; `fuse` and `five` need none. `options` changes what
     `unfooled harden --list` shows. `samples` are texts and classes, in the model's order, for `augment`.
+
+    Example:
+
+        >>> data = unfooled.load_data("reviews.csv")
+        >>> model = unfooled.train("lstm", data, "models/lstm", valid=0, options={"epochs": 1, "hidden": 8})
+        >>> hardened = unfooled.harden("five", str(model.path), "models/five", options={"copies": 4})
+        >>> unfooled.load_victim("models/five").labels
+        ('negative', 'positive')
     """
     chosen = find_method(method)
     watcher = observer or TrainObserver()

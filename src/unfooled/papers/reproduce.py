@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,8 +20,7 @@ from unfooled.papers.provenance import provenance
 from unfooled.papers.runner import Laboratory, Watcher
 from unfooled.papers.workers import helpers
 
-BEGIN, END = "<!-- reproduction: begin -->", "<!-- reproduction: end -->"
-SUMMARY = "summary.md"
+SUMMARY = "README.md"  # what a folder shows first
 _JUDGED = ("claim", "paper", "measured", "judgement")
 
 
@@ -130,12 +127,9 @@ def check(
     work: str | Path,
     out: str | Path,
     data: str | Path | None = None,
-    readme: str | Path | None = None,
     so_far: bool = False,
 ) -> None:
     """Raise at once what would otherwise show up after hours, at the last paper or when pages are written."""
-    if readme is not None:
-        _between(Path(readme), "")
     lab = Laboratory(Path(work), _root(data))
     for paper in papers:
         _require(paper, require_scale(scale), lab, Path(out).expanduser(), so_far=so_far)
@@ -190,19 +184,15 @@ def _with_earlier(
     ]
 
 
-def write_summary(out: str | Path = "reproduction", readme: str | Path | None = None) -> str:
-    """The table over all papers with a page in `out`: OUT/summary.md, and between the marks of `readme`."""
+def write_summary(out: str | Path = "reproduction") -> str:
+    """The table over all papers with a page in `out`, written to OUT/README.md."""
     folder = Path(out).expanduser()
-    text = summary(folder, "")
+    text = summary(folder)
     (folder / SUMMARY).write_text(f"# Do the papers' findings hold?\n\n{text}", encoding="utf-8")
-    if readme is not None:
-        path = Path(readme)
-        prefix = f"{Path(os.path.relpath(folder, path.parent)).as_posix()}/"
-        path.write_text(_between(path, summary(folder, prefix)), encoding="utf-8")
     return text
 
 
-def summary(folder: Path, prefix: str) -> str:
+def summary(folder: Path) -> str:
     rows: list[Sequence[str]] = []
     decided = 0
     for name in NAMES:
@@ -210,7 +200,7 @@ def summary(folder: Path, prefix: str) -> str:
         for claim in told.get("claims", ()):
             rows.append(
                 (
-                    f"[{name}]({prefix}{name}.md): {claim['claim']}",
+                    f"[{name}]({name}.md): {claim['claim']}",
                     claim["paper"],
                     claim["short"],
                     claim["judgement"],
@@ -225,17 +215,6 @@ def summary(folder: Path, prefix: str) -> str:
         "settings and reasons are on each paper's page.\n\n"
     )
     return head + to_markdown([Grid(_JUDGED, rows)], folder)
-
-
-def _between(path: Path, text: str) -> str:
-    try:
-        old = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})", "give a file with --readme") from error
-    marks = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.S)
-    if len(marks.findall(old)) != 1:
-        raise UserError(f"{path} has no place for the summary", f"write {BEGIN} and {END} where it belongs")
-    return marks.sub(lambda _: f"{BEGIN}\n{text}{END}", old)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -72,15 +72,25 @@ class Observer:
 
 @dataclass(frozen=True)
 class Run:
-    """A run file on disk. Everything shown of a run is read from it."""
+    """A run file on disk. Everything shown of a run is read from it.
+
+    Example:
+
+        >>> run = unfooled.Run(Path("runs/x"))
+        >>> rate = run.summary().success_rate
+        >>> 0 <= rate.low <= rate.value <= rate.high <= 1
+        True
+    """
 
     path: Path
 
     def summary(self) -> Summary:
+        """Rates and means with their intervals, as `unfooled summary` shows them."""
         with closing(RunFile.read(self.path)) as file:
             return summarise(file)
 
     def results(self) -> Iterator[Result]:
+        """Every finished example, in the order of the rows."""
         with closing(RunFile.read(self.path)) as file:
             yield from file.results()
 
@@ -112,6 +122,12 @@ def attack(
     attack on one class `limit` counts the rows of that class: those of other classes in between are scored
     and not attacked. `rows` bounds the rows that are read, of whatever class. `keys` attacks only these
     examples; other keys may follow later into the same run.
+
+    Example:
+
+        >>> run = unfooled.attack("fake", [("a superb film", "positive")], "deepwordbug", out="runs/one")
+        >>> [result.outcome for result in run.results()]
+        ['success']
     """
     victim = _as_victim(victim)
     dataset = _as_dataset(data, victim).aligned(victim.labels, label_map)

@@ -37,6 +37,11 @@ def export(run_path: str | Path, out_path: str | Path, *, force: bool = False) -
 
     Returns the number of rows. The output appears only when it is complete. What exists already is replaced
     only with `force`, and a folder only where the `datasets` library wrote it.
+
+    Example:
+
+        >>> unfooled.export("runs/x", "results.csv")
+        6
     """
     out = Path(out_path).expanduser()
     write = _writer(out)

@@ -39,6 +39,14 @@ def sweep(
 
     Given `options` are fixed and not searched. No trial begins after `minutes`. Each draw follows from the
     seed, its number and the trials before it, so a sweep that was stopped goes on as if it had not been.
+
+    Example:
+
+        >>> data = unfooled.load_data("reviews.csv")
+        >>> fixed = {"min_count": 1}
+        >>> best = unfooled.sweep("naive-bayes", data, "models/best", trials=2, valid=0.4, options=fixed)
+        >>> best.path.name
+        'best'
     """
     watcher = observer or TrainObserver()
     chosen = find_family(family)

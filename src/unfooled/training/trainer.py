@@ -48,6 +48,12 @@ def train(
     `valid` is a data set or the share of the rows, drawn per class, that decides which epoch is kept and
     when to stop; 0 trains on every row for all epochs. `options` changes what `unfooled train --list` shows.
     `resume` goes on after a stop, `restart` replaces what lies in `out`.
+
+    Example:
+
+        >>> trained = unfooled.train("svm", unfooled.load_data("reviews.csv"), "models/svm", valid=0)
+        >>> unfooled.load_victim(str(trained.path)).name
+        'svm'
     """
     watcher = observer or TrainObserver()
     chosen = find_family(family)

@@ -24,8 +24,17 @@ Function = Callable[[list[Any]], Any]
 class FunctionVictim(Reloadable):
     """Wraps `function`, which gets a list of texts (or of tuples, for pairs) and answers one entry each.
 
-    The forms of an answer are listed in `unfooled.victims.answers`. Without `labels` the function's own
-    attribute `labels` counts, or else what one answer shows. `logits=True` applies a softmax.
+    An answer is a row of probabilities, a mapping from label to score, or a decided label. Without `labels`
+    the function's own attribute `labels` counts, or else what one answer shows. `logits=True` applies a
+    softmax.
+
+    Example:
+
+        >>> def shouting(texts):
+        ...     return [[0.1, 0.9] if text.isupper() else [0.8, 0.2] for text in texts]
+        >>> victim = unfooled.FunctionVictim(shouting, labels=("calm", "loud"))
+        >>> victim.predict(["HELLO"]).tolist()
+        [[0.1, 0.9]]
     """
 
     def __init__(

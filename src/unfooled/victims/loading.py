@@ -42,6 +42,14 @@ def load_victim(
     `labels` names the classes in the model's order. `trust_pickle` allows files that run code when they
     are opened. `thresholds` are those of the deployed decision, by class (see `thresholds.py`). Any further
     option belongs to the kind of victim; text is turned into the option's type.
+
+    Example:
+
+        >>> victim = unfooled.load_victim("fake")
+        >>> victim.labels
+        ('negative', 'positive')
+        >>> victim.predict(["a superb film"]).argmax()
+        np.int64(1)
     """
     kind, rest = split_spec(spec)
     names = parse_labels(labels)

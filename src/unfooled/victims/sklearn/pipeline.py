@@ -40,6 +40,17 @@ class SklearnVictim(Reloadable):
     and `softmax(decision_function)` for more, where margins are squeezed into 0..1 without calibration; or
     `predict`, which gives decided labels only. Pairs are joined by a line break, or with `pairs="pass"` go
     to the pipeline as tuples. `fast=False` switches the shortcut for bags of words off.
+
+    Example:
+
+        >>> from sklearn.feature_extraction.text import CountVectorizer
+        >>> from sklearn.naive_bayes import MultinomialNB
+        >>> from sklearn.pipeline import make_pipeline
+        >>> pipeline = make_pipeline(CountVectorizer(), MultinomialNB())
+        >>> pipeline = pipeline.fit(["superb film", "awful film"], ["positive", "negative"])
+        >>> victim = unfooled.SklearnVictim(pipeline)
+        >>> victim.labels
+        ('negative', 'positive')
     """
 
     batch_size = 4096
