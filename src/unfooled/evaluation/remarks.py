@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.errors import RunFileError
+from unfooled.evaluation import sealed
 from unfooled.evaluation.lock import Lock
 from unfooled.evaluation.rows import dump
-from unfooled.evaluation.store import RunFile, _explained
+from unfooled.evaluation.store import HEADER, RunFile, _explained
 
 PREFIX = "remark:"
 
@@ -30,7 +31,9 @@ def write_remark(run: str | Path, name: str, value: Any) -> None:
             closing(sqlite3.connect(path, timeout=5.0)) as connection,
             connection,
         ):
-            connection.execute("INSERT OR REPLACE INTO header VALUES (?, ?)", row)
+            sealed.prepare(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            sealed.put(connection, HEADER, [row])
     finally:
         lock.release()
 
