@@ -29,9 +29,10 @@ from unfooled.core.recipe import Recipe, all_recipes, load_recipe, with_everywhe
 from unfooled.core.result import Result
 from unfooled.core.writing import TextGoal
 from unfooled.errors import UnknownNameError
+from unfooled.evaluation import sealed
 from unfooled.evaluation.run import attack
 from unfooled.evaluation.session import Settings
-from unfooled.evaluation.store import RunFile
+from unfooled.evaluation.store import HEADER, RunFile
 from unfooled.resources import store
 from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.text import Text
@@ -536,7 +537,8 @@ def test_the_second_opinion_notices_a_forged_run(small: Small, tmp_path: Path) -
     needs("perceptron-tagger")
     attack(FakeVictim(), rows(8), smaller("bae-r@cosine", small), out=tmp_path / "run")
     with sqlite3.connect(tmp_path / "run" / "run.sqlite") as file:
-        file.execute("UPDATE header SET value = replace(value, '0.8', '0.9999') WHERE key = 'identity'")
+        query = "SELECT key, replace(value, '0.8', '0.9999') FROM header WHERE key = 'identity'"
+        sealed.put(file, HEADER, file.execute(query).fetchall())
     file.close()
     with pytest.raises(AssertionError):
         recheck(tmp_path / "run")
