@@ -289,11 +289,14 @@ def export(
     run: RunFolder,
     out: Annotated[Path, typer.Argument(help="File ending in .csv, .jsonl or .parquet; or a folder.")],
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="CSV as it is: cells that a spreadsheet would run stay so.")
+    ] = False,
 ) -> None:
     """Write a run's results as a table."""
     from unfooled.evaluation.export import export as write
 
-    rows = write(run, out, force=force)
+    rows = write(run, out, force=force, raw=raw)
     typer.echo(f"{rows} rows written to {out}")
 
 

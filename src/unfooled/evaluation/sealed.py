@@ -110,6 +110,12 @@ def rows(
     return (table.checked(row) for row in found)
 
 
+def has_table(database: sqlite3.Connection, name: str) -> bool:
+    """Whether there is an ordinary table of this name; a view in its place could keep us busy for ever."""
+    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ? AND sql LIKE 'CREATE TABLE %'"
+    return database.execute(query, (name,)).fetchone() is not None
+
+
 def verify(database: sqlite3.Connection, tables: Sequence[Table]) -> None:
     """Every page, every row and every seal, in one moment of a file that others may write."""
     _verify_schema(database, tables)

@@ -144,12 +144,13 @@ class RunFile:
 
     def _check_version(self) -> None:
         reading = self._lock is None
-        try:
-            row = self._db.execute("SELECT value FROM header WHERE key = 'schema_version'").fetchone()
-        except sqlite3.OperationalError as error:
-            if not str(error).startswith("no such "):
-                raise
-            row = None
+        row = None
+        if sealed.has_table(self._db, "header"):
+            try:
+                row = self._db.execute("SELECT value FROM header WHERE key = 'schema_version'").fetchone()
+            except sqlite3.OperationalError as error:
+                if not str(error).startswith("no such "):
+                    raise
         if row is None:
             remedy = "give the --out folder of a run" if reading else "choose another --out"
             raise RunFileError(f"{self.path}: this is not a run file", remedy)

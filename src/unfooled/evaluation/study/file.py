@@ -121,6 +121,8 @@ class StudyFile:
         try:
             with _explained(path):
                 sealed.prepare(connection)
+                if not sealed.has_table(connection, "study"):
+                    raise DamageError("it holds no study")
                 row = connection.execute("SELECT value FROM study WHERE key = 'version'").fetchone()
                 if row is None or row[0] != dump(SCHEMA_VERSION):
                     raise RunFileError(
@@ -363,7 +365,8 @@ def _explained(path: Path) -> Iterator[None]:
         raise  # a closed file is a bug of ours
     except DamageError as error:
         raise RunFileError(
-            f"{path}: this study file is damaged: {error}", "go back to a copy of it, or make a new study"
+            f"{path}: this is not a study file, or a damaged one: {error}",
+            "go back to a copy of it, or make a new study",
         ) from error
     except (json.JSONDecodeError, RecursionError, sqlite3.DatabaseError) as error:
         name = getattr(error, "sqlite_errorname", "")
