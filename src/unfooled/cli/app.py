@@ -14,6 +14,7 @@ from unfooled.cli import (
     analysis_commands,
     evaluation_commands,
     harden_commands,
+    import_commands,
     model_commands,
     playground_commands,
     report_commands,
@@ -227,6 +228,7 @@ app.command(epilog=report_commands.MEASURE_EPILOG)(report_commands.measure)
 app.command(epilog=report_commands.GATE_EPILOG)(report_commands.gate)
 app.command(epilog=playground_commands.PLAYGROUND_EPILOG)(playground_commands.playground)
 app.add_typer(study_commands.app)
+app.add_typer(import_commands.app, name="import")
 
 
 @app.command()
