@@ -100,6 +100,8 @@ def _answer(stored: str) -> tuple[str, tuple[float, ...]]:
     value = json.loads(stored)
     if isinstance(value, str):
         return value, ()
+    if not isinstance(value, list):
+        raise ValueError("the victim's answer is neither a text nor a list of numbers")
     return "", tuple(_real(number) for number in value)
 
 
