@@ -346,7 +346,7 @@ def told_cleanly(shown: Shown, folder: Path) -> bool:
 
 
 @pytest.mark.hostile("damaged run files")
-@pytest.mark.parametrize("case", some(CASES), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", some(CASES, few=6), ids=lambda case: case.name)
 def test_damage_is_told_or_harmless(
     case: Case, whole: Path, wanted: str, copy: Path, unfooled: Command
 ) -> None:
@@ -382,7 +382,7 @@ READERS = {
 
 
 @pytest.mark.hostile("damaged run files")
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", some(list(READERS), few=3))
 def test_every_command_refuses_a_damaged_run(name: str, whole: Path, copy: Path, unfooled: Command) -> None:
     places = {"RUN": str(copy), "WHOLE": str(whole), "OUT": str(copy.parent / "out")}
     command = [re.sub("RUN|WHOLE|OUT", lambda found: places[found[0]], part) for part in READERS[name]]
