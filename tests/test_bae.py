@@ -31,8 +31,9 @@ from unfooled.core.session import Settings
 from unfooled.errors import UnknownNameError
 from unfooled.resources import store
 from unfooled.resources.fillmask import FillIn, MaskItem
+from unfooled.runs import sealed
 from unfooled.runs.attack import attack
-from unfooled.runs.file import RunFile
+from unfooled.runs.file import HEADER, RunFile
 from unfooled.text import Text
 from unfooled.translation.attempt import TextGoal
 from unfooled.victims.fake import FakeVictim
@@ -536,7 +537,8 @@ def test_the_second_opinion_notices_a_forged_run(small: Small, tmp_path: Path) -
     needs("perceptron-tagger")
     attack(FakeVictim(), rows(8), smaller("bae-r@cosine", small), out=tmp_path / "run")
     with sqlite3.connect(tmp_path / "run" / "run.sqlite") as file:
-        file.execute("UPDATE header SET value = replace(value, '0.8', '0.9999') WHERE key = 'identity'")
+        query = "SELECT key, replace(value, '0.8', '0.9999') FROM header WHERE key = 'identity'"
+        sealed.put(file, HEADER, file.execute(query).fetchall())
     file.close()
     with pytest.raises(AssertionError):
         recheck(tmp_path / "run")

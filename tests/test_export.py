@@ -10,7 +10,7 @@ import pytest
 
 from unfooled.core.result import Result
 from unfooled.data.loading import load_data
-from unfooled.errors import RunFileError
+from unfooled.errors import DataError, RunFileError
 from unfooled.runs.export import export
 from unfooled.runs.file import RunFile
 from unfooled.text import Edit
@@ -91,7 +91,7 @@ def test_half_a_surrogate_pair_is_written_out(tmp_path: Path, name: str) -> None
 
 
 def test_csv_keeps_the_data_exact(tmp_path: Path) -> None:
-    export(run_with(tmp_path / "run", FOUND, FAILED), tmp_path / "out.csv")
+    export(run_with(tmp_path / "run", FOUND, FAILED), tmp_path / "out.csv", raw=True)
     with open(tmp_path / "out.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == COLUMNS
@@ -136,6 +136,53 @@ def test_an_export_is_data_again(tmp_path: Path) -> None:
     data = load_data(tmp_path / "out.csv", text="perturbed_text", label="label_name")
     assert (len(data), data.labels) == (2500, ("neg", "pos"))
     assert next(iter(data)).content == (("perturbed_text", FOUND.perturbed),)
+
+
+FORMULAS = ["=1+1", "+cmd", "-2", "@SUM(A1)", "\t=x", "\r=x", "'=x", "''", "plain", "a\rb", "a\r\nb", "\n=x"]
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_formulas_and_carriage_returns_come_back_to_the_byte(tmp_path: Path, raw: bool) -> None:
+    texts = [*FORMULAS, *(f"{text}\r" for text in FORMULAS), '"quoted", -1\r"']
+    results = [
+        replace(FOUND, key=key, label=key % 2, fields=(("=one", text), ("two", "@x")), perturbed=text[::-1])
+        for key, text in enumerate(texts)
+    ]
+    assert export(run_with(tmp_path / "run", *results), tmp_path / "out.csv", raw=raw) == len(texts)
+    for column, wanted in (
+        ("text", texts), ("=one", texts), ("perturbed_text", [text[::-1] for text in texts]),
+        ("two", ["@x"] * len(texts)),
+    ):  # fmt: skip
+        data = load_data(tmp_path / "out.csv", text=column, label="label_name")
+        assert [example.content[0][1] for example in data] == wanted
+    with open(tmp_path / "out.csv", encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert len(rows) == len(texts)
+    begins = {cell[:1] for row in (header, *rows) for cell in row if not cell.lstrip("-").isdigit()}
+    assert bool(begins & set("=+-@\t\r")) == raw
+    assert ("neutralised" in header) != raw
+
+
+def test_apostrophes_of_other_files_stay(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("text,label\n'=x,a\n'-y,b\n", encoding="utf-8")
+    data = load_data(tmp_path / "d.csv")
+    assert [example.content[0][1] for example in data] == ["'=x", "'-y"]
+
+
+@pytest.mark.parametrize("mark", ["[", "7", '["words"]', '["nothing"]', "[1]", "[" * 100_000])
+def test_a_wrong_mark_of_a_formula_is_told(tmp_path: Path, mark: str) -> None:
+    cells = ["0", "success", "0", "neg", "a fine film", "7", mark.replace('"', '""')]
+    header = "key,outcome,label,label_name,text,words,neutralised"
+    row = ",".join(f'"{cell}"' for cell in cells)
+    (tmp_path / "d.csv").write_text(f"{header}\n{row}\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line 2 of the file: the column neutralised"):
+        load_data(tmp_path / "d.csv", text="text", label="label_name")
+
+
+def test_raw_is_for_csv(tmp_path: Path) -> None:
+    run = run_with(tmp_path / "run", FOUND)
+    with pytest.raises(RunFileError, match="only CSV"):
+        export(run, tmp_path / "out.jsonl", raw=True)
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.jsonl", "out.parquet", "folder"])

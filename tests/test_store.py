@@ -16,7 +16,9 @@ import pytest
 
 from unfooled.core.result import Outcome, Result
 from unfooled.errors import RunFileError
-from unfooled.runs.file import SCHEMA_VERSION, RunFile
+from unfooled.runs import sealed
+from unfooled.runs.file import RESULTS, SCHEMA_VERSION, RunFile
+from unfooled.runs.rows import to_row
 from unfooled.text import Edit
 
 HEADER: dict[str, Any] = {
@@ -430,11 +432,11 @@ def test_the_remedy_for_a_damaged_file_fits_the_call(tmp_path: Path, damage: str
     other = sqlite3.connect(tmp_path / "run.sqlite", isolation_level=None)
     other.execute(damage)
     other.close()
-    with RunFile.read(tmp_path) as run, pytest.raises(RunFileError, match="damaged") as caught:
-        list(run.results())
+    with pytest.raises(RunFileError, match="damaged") as caught:
+        RunFile.read(tmp_path)
     assert caught.value.remedy == "the file is damaged; attack again with --restart"
-    with RunFile.open(tmp_path, HEADER) as run, pytest.raises(RunFileError, match="damaged") as caught:
-        list(run.results())
+    with pytest.raises(RunFileError, match="damaged") as caught:
+        RunFile.open(tmp_path, HEADER)
     assert "throw the file away with --restart" in caught.value.remedy
 
 
@@ -444,9 +446,113 @@ def test_overwritten_pages_are_damage(tmp_path: Path) -> None:
             run.add(make(key))
     whole = (tmp_path / "run.sqlite").read_bytes()
     (tmp_path / "run.sqlite").write_bytes(whole[:16384] + b"\xff" * (len(whole) - 16384))
-    with RunFile.read(tmp_path) as run, pytest.raises(RunFileError, match="damaged") as caught:
-        list(run.results())
+    with pytest.raises(RunFileError, match="damaged") as caught:
+        RunFile.read(tmp_path)
     assert caught.value.remedy == "the file is damaged; attack again with --restart"
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE results SET queries = queries + 1 WHERE key = 3", "row 3 of results is damaged"),
+        ("UPDATE results SET outcome = 'failure' WHERE key = 4", "row 4 of results is damaged"),
+        ("UPDATE results SET similarity = 0.51 WHERE key = 5", "row 5 of results is damaged"),
+        ("UPDATE results SET key = 70 WHERE key = 6", "row 70 of results is damaged"),
+        ("UPDATE header SET value = '{}' WHERE key = 'identity'", "row identity of header is damaged"),
+        ("UPDATE counters SET value = '7'", "row seconds of counters is damaged"),
+        ("DELETE FROM results WHERE key = 2", "rows of results were removed"),
+        ("INSERT INTO results SELECT 99, * FROM (SELECT outcome, label, fields, field, perturbed, probs, "
+         "perturbed_probs, edits, words, queries, asked, similarity, note, facts, checksum FROM results "
+         "WHERE key = 1)", "row 99 of results is damaged"),
+        ("DELETE FROM seals", "seals of its tables"),
+        ("UPDATE seals SET rows = rows + 1 WHERE name = 'results'", "rows of results were removed or added"),
+        ("CREATE TRIGGER planted AFTER INSERT ON results BEGIN DELETE FROM header; END", "'planted'"),
+        ("CREATE VIEW planted AS SELECT 1", "'planted'"),
+        ("ALTER TABLE results ADD COLUMN more TEXT", "the table results has other columns"),
+        ("DROP TABLE measures", "the table measures is missing"),
+    ],
+)  # fmt: skip
+def test_a_damaged_row_is_named_and_refused(tmp_path: Path, damage: str, said: str) -> None:
+    with RunFile.open(tmp_path, HEADER) as run:
+        for key in range(8):
+            run.add(make(key))
+        run.set_counters({"seconds": 1.5})
+    other = sqlite3.connect(tmp_path / "run.sqlite", isolation_level=None)
+    other.execute(damage)
+    other.close()
+    before = (tmp_path / "run.sqlite").read_bytes()
+    with pytest.raises(RunFileError, match=said):
+        RunFile.read(tmp_path)
+    with pytest.raises(RunFileError, match=said):
+        RunFile.open(tmp_path, HEADER)
+    assert (tmp_path / "run.sqlite").read_bytes() == before
+    with RunFile.open(tmp_path, HEADER, restart=True) as run:
+        assert run.count() == {}
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("outcome", "won"),
+        ("fields", "7"),
+        ("fields", '[["text"]]'),
+        ("fields", "[" * 100_000),
+        ("field", 9),
+        ("field", "one"),
+        ("probs", '{"a": 1}'),
+        ("probs", '["0.5"]'),
+        ("probs", "9" * 5000),
+        ("edits", '[["replace", 1]]'),
+        ("edits", '[["replace", "1", "a", "b", 0, 1]]'),
+        ("facts", "[]"),
+        ("facts", '{"draws": "many"}'),
+        ("perturbed", b"\x00\xff"),
+        ("label", b"\x01"),
+    ],
+)
+def test_a_row_with_a_fitting_checksum_still_has_to_be_a_result(
+    tmp_path: Path, column: str, value: object
+) -> None:
+    with RunFile.open(tmp_path, HEADER) as run:
+        row = list(to_row(make(5)))
+        row[[name.split()[0] for name in RESULTS.columns].index(column)] = value
+        with run._transaction():
+            sealed.put(run._db, RESULTS, [row])
+    with (
+        RunFile.read(tmp_path) as run,
+        pytest.raises(RunFileError, match="row 5 of results holds no result"),
+    ):
+        list(run.results())
+
+
+def test_what_is_not_a_number_is_kept_as_nothing(tmp_path: Path) -> None:
+    with RunFile.open(tmp_path, HEADER) as run:
+        run.add(replace(make(1), similarity=float("nan")))
+    with RunFile.read(tmp_path) as run:
+        assert [result.similarity for result in run.results()] == [None]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links of POSIX")
+def test_a_planted_lock_harms_no_other_file(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("precious")
+    (tmp_path / "run.lock").symlink_to(tmp_path / "mine")
+    with pytest.raises(RunFileError, match=r"run\.lock: "):
+        RunFile.open(tmp_path, HEADER)
+    (tmp_path / "run.lock").unlink()
+    os.mkfifo(tmp_path / "run.lock")
+    with pytest.raises(RunFileError, match=r"run\.lock: "):
+        RunFile.open(tmp_path, HEADER)
+    assert (tmp_path / "mine").read_text() == "precious"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "run.sqlite")
+    for restart in (False, True):
+        with pytest.raises(RunFileError, match="is no file"):
+            RunFile.open(tmp_path, HEADER, restart=restart)
+    with pytest.raises(RunFileError, match="there is no run"):
+        RunFile.read(tmp_path)
 
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ from unfooled.people.study.protocols import Protocol, Question, load_protocol, n
 from unfooled.people.study.readability import readability
 from unfooled.people.study.sampling import APART, draw
 from unfooled.report.html import write_html
+from unfooled.runs import sealed
+from unfooled.runs.file import MEASURES
 
 
 @pytest.fixture
@@ -216,6 +218,42 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         StudyFile.open(tmp_path / "empty.db")
 
 
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE answers SET value = 1 - value WHERE annotator = 1", "row 1 0 [a-z]+ of answers is damaged"),
+        ("UPDATE items SET texts = replace(texts, 'a', 'e') WHERE number = 3", "row 3 of items is damaged"),
+        ("UPDATE places SET item = item + 1 WHERE place = 0", "row 1 0 of places is damaged"),
+        ("UPDATE annotators SET code = upper(code)", "row 1 of annotators is damaged"),
+        ("UPDATE study SET value = '[]' WHERE key = 'labels'", "row labels of study is damaged"),
+        ("DELETE FROM answers WHERE annotator = 1", "rows of answers were removed"),
+        ("DROP TABLE places", "the table places is missing"),
+        ("CREATE TRIGGER planted AFTER INSERT ON answers BEGIN DELETE FROM answers; END", "'planted'"),
+    ],
+)
+def test_a_damaged_study_is_refused(runs: list[Path], tmp_path: Path, damage: str, said: str) -> None:
+    with made(runs, tmp_path / "s.db") as study:
+        item = study.items[0]
+        for annotator, order in study.orders.items():
+            at = next(at for at, place in enumerate(order) if place.item == 0)
+            study.save(annotator, at, {q.id: 1 for q in study.protocol.part(item.view).questions})
+    database = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
+    database.execute(damage)
+    database.close()
+    for reading in (False, True):
+        with pytest.raises(RunFileError, match=said):
+            StudyFile.open(tmp_path / "s.db", reading=reading)
+
+
+def test_torn_studies(runs: list[Path], tmp_path: Path) -> None:
+    made(runs, tmp_path / "s.db").close()
+    whole = (tmp_path / "s.db").read_bytes()
+    for length in (512, *range(4096, len(whole), 4096)):
+        (tmp_path / "torn.db").write_bytes(whole[:length])
+        with pytest.raises(RunFileError, match="damaged"):
+            StudyFile.open(tmp_path / "torn.db")
+
+
 # -- figures ---------------------------------------------------------------------------------------
 
 
@@ -299,13 +337,12 @@ def test_measures_stand_beside_people_and_correlate(runs: list[Path], tmp_path: 
         answer_all(study, lambda a, item, q: values.get(item.number, 3) if q == "naturalness" else 0)
         for number, source in enumerate(study.sources):
             with sqlite3.connect(source.path) as database:
-                database.execute("CREATE TABLE measures (name TEXT, key INTEGER, value REAL)")
                 rows = [
                     ("perplexity:trigram", item.example, -float(values[item.number]))
                     for item in study.items
                     if item.sources == (number,) and item.kind == "adversarial"
                 ]
-                database.executemany("INSERT INTO measures VALUES (?, ?, ?)", rows)
+                sealed.put(database, MEASURES, rows)
             database.close()
         figures = read_figures(study)
         page = write_html(runs, tmp_path / "p.html", study=tmp_path / "s.db").read_text()

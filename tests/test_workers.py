@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
-from contextlib import closing
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +47,6 @@ if os.environ.get("DIE_ON_IMPORT") and os.environ.get("PARENT") != str(os.getpid
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    import os
-
     (tmp_path / "deadly_victim.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("PARENT", str(os.getpid()))
@@ -122,3 +125,95 @@ def test_a_victim_that_cannot_travel_says_so(tmp_path: Path) -> None:
     local = FunctionVictim(lambda texts: inner.predict(texts), labels=("negative", "positive"))
     with pytest.raises(VictimError, match="workers=1"):
         attack(local, data, "deepwordbug", out=tmp_path / "run", workers=2)
+
+
+# A victim that a worker is in the middle of: each stage says that it is there and then takes ten minutes.
+STAGES = """
+import http.client, os, pathlib, socket, sys, threading, time
+from unfooled.victims.fake import FakeVictim
+
+inner = FakeVictim()
+here = pathlib.Path(__file__).parent
+in_worker = os.environ.get("DRIVER") != str(os.getpid())
+
+def reached():
+    (here / f"worker-{os.getpid()}.tmp").write_text("")
+    (here / f"worker-{os.getpid()}.tmp").rename(here / f"worker-{os.getpid()}")
+
+def stage(name):
+    def classify(texts):
+        if in_worker:
+            reached()
+            if name == "sleeping":
+                time.sleep(600)
+            if name == "computing":  # in C, and no other thread of Python runs meanwhile
+                pow(3, 10 ** 9)
+            if name == "asking":
+                server = socket.create_server(("127.0.0.1", 0))
+                asked = http.client.HTTPConnection("127.0.0.1", server.getsockname()[1])
+                asked.request("GET", "/")
+                asked.getresponse()
+        return inner.predict(texts)
+    classify.labels = ("negative", "positive")
+    return classify
+
+sleeping, computing, asking, loading = map(stage, ("sleeping", "computing", "asking", "loading"))
+if in_worker and os.environ["STAGE"] == "loading":
+    reached()
+    time.sleep(600)
+"""
+DRIVER = """
+import os, sys
+os.environ.setdefault("DRIVER", str(os.getpid()))
+from unfooled.runs.attack import attack
+if __name__ == "__main__":
+    attack(f"staged_victim:{os.environ['STAGE']}", "d.csv", "deepwordbug", out="run", workers=2)
+"""
+
+
+def alive(process: int) -> bool:
+    """Whether it runs; one that ended and was not asked for its exit code yet does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 60
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+@pytest.mark.parametrize("stage", ["loading", "sleeping", "computing", "asking"])
+def test_workers_end_when_their_driver_is_killed(tmp_path: Path, stage: str) -> None:
+    write_csv(tmp_path / "d.csv", sentences(40))
+    (tmp_path / "staged_victim.py").write_text(STAGES)
+    (tmp_path / "driver.py").write_text(DRIVER)
+    source = str(Path(unfooled.__file__).parents[1])
+    paths = os.pathsep.join([str(tmp_path), source, os.environ.get("PYTHONPATH", "")])
+    driver = subprocess.Popen(
+        [sys.executable, "driver.py"], cwd=tmp_path, env=os.environ | {"STAGE": stage, "PYTHONPATH": paths}
+    )
+    found: list[int] = []
+    try:
+
+        def both() -> bool:
+            found[:] = [int(file.name.partition("-")[2]) for file in tmp_path.glob("worker-*[0-9]")]
+            return len(found) == 2 or driver.poll() is not None
+
+        assert eventually(both)
+        assert driver.poll() is None
+        driver.kill()
+        driver.wait()
+        assert eventually(lambda: not any(alive(worker) for worker in found))
+    finally:
+        driver.kill()
+        driver.wait()
+        for worker in found:
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)

@@ -15,6 +15,7 @@ from unfooled.cli import (
     analysis_commands,
     evaluation_commands,
     harden_commands,
+    import_commands,
     model_commands,
     playground_commands,
     report_commands,
@@ -236,6 +237,7 @@ app.command(epilog=report_commands.MEASURE_EPILOG)(report_commands.measure)
 app.command(epilog=report_commands.GATE_EPILOG)(report_commands.gate)
 app.command(epilog=playground_commands.PLAYGROUND_EPILOG)(playground_commands.playground)
 app.add_typer(study_commands.app)
+app.add_typer(import_commands.app, name="import")
 
 
 @app.command()
@@ -298,11 +300,14 @@ def export(
     run: RunFolder,
     out: Annotated[Path, typer.Argument(help="File ending in .csv, .jsonl or .parquet; or a folder.")],
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="CSV as it is: cells that a spreadsheet would run stay so.")
+    ] = False,
 ) -> None:
     """Write a run's results as a table."""
     from unfooled.runs.export import export as write
 
-    rows = write(run, out, force=force)
+    rows = write(run, out, force=force, raw=raw)
     typer.echo(f"{rows} rows written to {out}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -15,6 +16,12 @@ from unfooled.data.readers import Digest, Row, digest_file, line_place, text_lin
 from unfooled.errors import DataError
 
 _LONGEST_RECORD = 1 << 24  # characters; no text to attack is longer
+# A spreadsheet runs a cell that begins so. Our exports put an apostrophe before it and name in the last
+# column, as a JSON list, which cells of the row got one; so that what is read back is what was written.
+FORMULA = re.compile(r"[=+\-@\t\r]")
+_SAFE_NAME = re.compile(r"'+[=+\-@\t\r]")
+NEUTRALISED = "neutralised"
+EXPORTED = ("key", "outcome", "label", "label_name")  # how the header of our exports begins
 _QUOTED = re.compile(r'"(?:[^"]++|"")*+("?)')
 
 
@@ -77,8 +84,14 @@ class Delimited:
                     continue  # a blank line is no row
                 if len(cells) != len(names):
                     yield Row(first, None, _miscounted(len(cells), len(names), first, last))
-                else:
-                    yield Row(first, dict(zip(names, cells, strict=True)))
+                    continue
+                values = dict(zip(names, cells, strict=True))
+                if _is_neutralised(names):
+                    problem = _restore(values)
+                    if problem:
+                        yield Row(first, None, problem)
+                        continue
+                yield Row(first, values)
 
     def class_names(self, column: str) -> tuple[str, ...]:
         return ()
@@ -95,6 +108,8 @@ class Delimited:
                 f"{self.path}: the file is empty", "a first line with the columns' names is needed"
             )
         names = tuple(name.strip().removeprefix("\ufeff") for name in record.cells)
+        if _is_neutralised(names):
+            names = tuple(name[1:] if _SAFE_NAME.match(name) else name for name in names)
         twice = sorted({name for name in names if name and names.count(name) > 1})
         if twice:
             raise DataError(f"{self.path}: column {twice[0]!r} occurs twice in the header", "rename one")
@@ -153,6 +168,30 @@ class Delimited:
             # The whole file is looked at: a bare mark may stand in its last line.
             quoted = delimiter != "\t" or _quotes_are_syntax(header, lines)
         return {"delimiter": delimiter, "quoting": csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE}
+
+
+def _is_neutralised(names: Sequence[str]) -> bool:
+    return tuple(names[: len(EXPORTED)]) == EXPORTED and names[-1] == NEUTRALISED
+
+
+def _restore(values: dict[str, str]) -> str:
+    """Take the apostrophes of an export away again; what is wrong with the row, where something is."""
+    marked = values[NEUTRALISED]
+    if not marked:
+        return ""
+    try:
+        names = json.loads(marked)
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list):
+        return f"the column {NEUTRALISED} is no list of columns"
+    for name in names:
+        if not isinstance(name, str) or not values.get(name, "").startswith("'"):
+            return (
+                f"the column {NEUTRALISED} names {str(name)[:40]!r}, which does not begin with an apostrophe"
+            )
+        values[name] = values[name][1:]
+    return ""
 
 
 def _open_quote(record: Sequence[str], delimiter: str) -> int | None:

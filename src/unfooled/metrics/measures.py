@@ -32,7 +32,8 @@ from unfooled.errors import ResourceError
 from unfooled.metrics.summary import decided
 from unfooled.plugins import registry, unknown_name
 from unfooled.resources import store
-from unfooled.runs.file import RunFile, _explained
+from unfooled.runs import sealed
+from unfooled.runs.file import MEASURES, RunFile, _explained
 from unfooled.runs.lock import Lock
 from unfooled.text import Text
 
@@ -91,10 +92,7 @@ def measure_run(
     lock = Lock.take(path)
     try:
         with _explained(path, reading=False), closing(sqlite3.connect(path, timeout=5.0)) as database:
-            database.execute(
-                "CREATE TABLE IF NOT EXISTS measures "
-                "(name TEXT NOT NULL, key INTEGER NOT NULL, value REAL, PRIMARY KEY (name, key))"
-            )
+            sealed.prepare(database)
             done = 0
             for measure, full in wanted:
                 oracle = _open(measure, full)
@@ -104,7 +102,8 @@ def measure_run(
                         new = [one for one in batch if one.key not in before[full]]
                         rows = _rows(measure, full, oracle, new)
                         with database:
-                            database.executemany("INSERT OR REPLACE INTO measures VALUES (?, ?, ?)", rows)
+                            database.execute("BEGIN IMMEDIATE")
+                            sealed.put(database, MEASURES, rows)
                         done += len(batch)
                         progress(done, total)
     finally:

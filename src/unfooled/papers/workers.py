@@ -23,6 +23,7 @@ from unfooled.papers.stages import Stage
 from unfooled.runs.workers import no_interrupts, threads
 
 _PATIENCE = 20.0  # seconds in which a helper writes down how far it got
+_LAST_WORDS = 5.0  # the same, when the process that started it is gone
 
 
 @contextmanager
@@ -113,5 +114,5 @@ def _leave_with_parent() -> None:
     if parent is not None:
         parent.join()
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(_PATIENCE)
+        time.sleep(_LAST_WORDS)
         os._exit(1)  # in the middle of something that cannot be interrupted

@@ -11,7 +11,7 @@ import gzip
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from importlib.resources import files
@@ -189,7 +189,7 @@ def _view(number: int, path: Path, name: str) -> RunView:
         labels=labels,
         summary=summary,
         ledger=ledger,
-        verdict=judge(summary),
+        verdict=_with_origin(judge(summary), header),
         preflight=tuple(visible(line) for line in environment.get("preflight", ())),
         settings=visible(json.dumps(header, indent=2, ensure_ascii=False)),
         attention=tuple(attention or ()),
@@ -199,6 +199,14 @@ def _view(number: int, path: Path, name: str) -> RunView:
         transfers=tuple(stored_transfers(path)),
         judgement=_judgement(header.get(f"{PREFIX}verdict")),
     )
+
+
+def _with_origin(verdict: Verdict, header: Mapping[str, Any]) -> Verdict:
+    """An imported run says so before anything else."""
+    if "imported" not in header["identity"]:
+        return verdict
+    notices = tuple(visible(str(line)) for line in header["environment"].get("notices") or ())
+    return verdict._replace(warnings=(*notices, *verdict.warnings))
 
 
 def _judgement(verdict: Any) -> tuple[str, ...]:

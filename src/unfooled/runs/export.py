@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from unfooled.core.result import Result
+from unfooled.data.delimited import FORMULA, NEUTRALISED
 from unfooled.errors import MissingExtraError, RunFileError
 from unfooled.runs.file import RunFile
 from unfooled.runs.rows import encodable
@@ -32,11 +33,14 @@ _KINDS = {
 }  # fmt: skip
 
 
-def export(run_path: str | Path, out_path: str | Path, *, force: bool = False) -> int:
+def export(run_path: str | Path, out_path: str | Path, *, force: bool = False, raw: bool = False) -> int:
     """Write every result of a run to `out_path`; the suffix chooses the format, no suffix means a folder.
 
     Returns the number of rows. The output appears only when it is complete. What exists already is replaced
     only with `force`, and a folder only where the `datasets` library wrote it.
+
+    In CSV a text that a spreadsheet would run as a formula gets an apostrophe before it, and the column
+    `neutralised` names the cells that got one: `load_data` takes them away again. `raw` leaves both out.
 
     Example:
 
@@ -45,6 +49,12 @@ def export(run_path: str | Path, out_path: str | Path, *, force: bool = False) -
     """
     out = Path(out_path).expanduser()
     write = _writer(out)
+    if raw and out.suffix.lower() != ".csv":
+        raise RunFileError(
+            f"{out}: only CSV has formulas to keep", "leave --raw out, or end the name with .csv"
+        )
+    if raw:
+        write = _write_raw_csv
     empty = out.is_dir() and not any(out.iterdir())
     if os.path.lexists(out) and not empty and not force:
         raise RunFileError(f"{out}: exists already", "choose another path, or replace it with --force")
@@ -176,8 +186,29 @@ def _is_export(folder: Path) -> bool:
 
 
 def _write_csv(path: Path, columns: dict[str, str], rows: Iterator[Record]) -> None:
+    """Nothing in it begins like a formula; see `unfooled.data.delimited` for how it is read back."""
+    names = {name: f"'{name}" if FORMULA.match(name.lstrip("'")) else name for name in columns}
+    safe = ({names.get(name, name): cell for name, cell in _neutral(row).items()} for row in rows)
+    _write_raw_csv(path, dict.fromkeys([*names.values(), NEUTRALISED], ""), safe)
+
+
+def _neutral(row: Record) -> Record:
+    found = [name for name, cell in row.items() if isinstance(cell, str) and FORMULA.match(cell)]
+    marked = {name: f"'{row[name]}" for name in found}
+    return row | marked | {NEUTRALISED: json.dumps(found, ensure_ascii=False) if found else ""}
+
+
+def _write_raw_csv(path: Path, columns: dict[str, str], rows: Iterator[Record]) -> None:
     with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(columns), restval="", extrasaction="ignore", lineterminator="\n")
+        # Every text in quotation marks: a carriage return outside of them would begin a new row.
+        writer = csv.DictWriter(
+            file,
+            list(columns),
+            restval="",
+            extrasaction="ignore",
+            lineterminator="\n",
+            quoting=csv.QUOTE_NONNUMERIC,
+        )
         writer.writeheader()
         writer.writerows(rows)
 

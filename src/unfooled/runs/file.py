@@ -1,7 +1,8 @@
 """The run file: one SQLite file that holds a run's header, its results and its counters.
 
 Written while the run goes on, in small commits, so that a crash, a kill or a full disk loses at most the last
-half second. Opening it again with the same identity continues the run.
+half second. Opening it again with the same identity continues the run. Every row carries a checksum (see
+`sealed.py`), and all of them are looked at whenever the file is opened: what is damaged is never shown.
 """
 
 from __future__ import annotations
@@ -19,27 +20,32 @@ from typing import Any
 
 from unfooled.core.result import Outcome, Result
 from unfooled.errors import RunFileError
+from unfooled.runs import sealed
 from unfooled.runs.identity import differences
 from unfooled.runs.lock import Lock
-from unfooled.runs.rows import COLUMNS, dump, to_result, to_row
+from unfooled.runs.rows import dump, to_result, to_row
+from unfooled.runs.sealed import DamageError, Table
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 FILE = "run.sqlite"
 _COMMIT_RESULTS = 200
 _COMMIT_SECONDS = 0.5
 _PAGE = 500
 
-_SCHEMA = """
-CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE results (
-    key INTEGER PRIMARY KEY, outcome TEXT NOT NULL, label INTEGER NOT NULL, fields TEXT NOT NULL,
-    field INTEGER NOT NULL, perturbed TEXT NOT NULL, probs TEXT NOT NULL, perturbed_probs TEXT NOT NULL,
-    edits TEXT NOT NULL, words INTEGER NOT NULL, queries INTEGER NOT NULL, asked INTEGER NOT NULL,
-    similarity REAL, note TEXT NOT NULL, facts TEXT NOT NULL DEFAULT '{}'
-);
-CREATE TABLE counters (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-"""
-_INSERT = f"INSERT OR REPLACE INTO results ({COLUMNS}) VALUES ({', '.join('?' * 15)})"
+HEADER = Table("header", ("key TEXT", "value TEXT NOT NULL"))
+RESULTS = Table(
+    "results",
+    (
+        "key INTEGER", "outcome TEXT NOT NULL", "label INTEGER NOT NULL", "fields TEXT NOT NULL",
+        "field INTEGER NOT NULL", "perturbed TEXT NOT NULL", "probs TEXT NOT NULL",
+        "perturbed_probs TEXT NOT NULL", "edits TEXT NOT NULL", "words INTEGER NOT NULL",
+        "queries INTEGER NOT NULL", "asked INTEGER NOT NULL", "similarity REAL", "note TEXT NOT NULL",
+        "facts TEXT NOT NULL",
+    ),
+)  # fmt: skip
+COUNTERS = Table("counters", ("name TEXT", "value TEXT NOT NULL"))
+MEASURES = Table("measures", ("name TEXT", "key INTEGER", "value REAL"), keys=2)
+_TABLES = (HEADER, RESULTS, COUNTERS, MEASURES)
 
 
 class RunFile:
@@ -70,11 +76,12 @@ class RunFile:
             raise RunFileError(
                 f"{file.parent}: cannot be created ({error.strerror})", "choose another --out"
             ) from error
+        if os.path.lexists(file) and not file.is_file():
+            raise RunFileError(f"{file}: is there, but is no file", "choose another --out")
         lock = Lock.take(file)
         try:
             if restart:
-                for name in (file, Path(f"{file}-wal"), Path(f"{file}-shm"), Path(f"{file}-journal")):
-                    name.unlink(missing_ok=True)
+                _remove(file)
             with _explained(file, reading=False):
                 connection = sqlite3.connect(file, isolation_level=None, timeout=5.0)
             run = cls(file, connection, lock)
@@ -103,41 +110,53 @@ class RunFile:
         run = cls(file, connection, None)
         try:
             with run._explained():
-                run._check_version()
+                sealed.prepare(connection)
+                run._check()
         except BaseException:
             connection.close()
             raise
         return run
 
     def _prepare(self, header: dict[str, Any]) -> None:
+        sealed.prepare(self._db)
+        (pages,) = self._db.execute("PRAGMA page_count").fetchone()
+        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        # A process that was killed before its first commit leaves one page without a table.
+        new = not tables and pages <= 1
+        if not new:
+            self._check()  # before anything is written
         (mode,) = self._db.execute("PRAGMA journal_mode=WAL").fetchone()
         # Without a write-ahead log only full synchronisation keeps the file whole after a power cut.
         self._db.execute(f"PRAGMA synchronous={'NORMAL' if mode == 'wal' else 'FULL'}")
-        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables:
-            self._check_version()
+        if not new:
             self._continue(header)
             return
         entries = {**header, "schema_version": SCHEMA_VERSION, "resumes": []}
         with self._transaction():
-            for statement in _SCHEMA.split(";"):
-                self._db.execute(statement)
-            self._db.executemany(
-                "INSERT INTO header VALUES (?, ?)", [(key, dump(value)) for key, value in entries.items()]
-            )
+            sealed.create(self._db, _TABLES)
+            sealed.put(self._db, HEADER, [(key, dump(value)) for key, value in entries.items()])
+
+    def _check(self) -> None:
+        """Refuse what is no run, of another version, or damaged."""
+        self._check_version()
+        sealed.verify(self._db, _TABLES)
+        _check_header(self.header)
 
     def _check_version(self) -> None:
         reading = self._lock is None
-        try:
-            row = self._db.execute("SELECT value FROM header WHERE key = 'schema_version'").fetchone()
-        except sqlite3.OperationalError as error:
-            if "no such table" not in str(error):
-                raise
-            row = None
+        row = None
+        if sealed.has_table(self._db, "header"):
+            try:
+                row = self._db.execute("SELECT value FROM header WHERE key = 'schema_version'").fetchone()
+            except sqlite3.OperationalError as error:
+                if not str(error).startswith("no such "):
+                    raise
         if row is None:
             remedy = "give the --out folder of a run" if reading else "choose another --out"
             raise RunFileError(f"{self.path}: this is not a run file", remedy)
-        version = json.loads(row[0])
+        version = json.loads(row[0]) if isinstance(row[0], str) else None
+        if not isinstance(version, int):
+            raise DamageError("the version of its format is damaged")
         if version > SCHEMA_VERSION:
             raise RunFileError(
                 f"{self.path}: written by a newer version (format {version}, known up to {SCHEMA_VERSION})",
@@ -159,7 +178,7 @@ class RunFile:
             )
         resumes = [*old.get("resumes", []), header.get("environment")]
         with self._transaction():
-            self._db.execute("INSERT OR REPLACE INTO header VALUES ('resumes', ?)", (dump(resumes),))
+            sealed.put(self._db, HEADER, [("resumes", dump(resumes))])
 
     # -- writing -----------------------------------------------------------------------------------
 
@@ -173,7 +192,7 @@ class RunFile:
         """Put everything that waits on disk. After an error it still waits, so flushing can be repeated."""
         if self._waiting:
             with self._explained(), self._transaction():
-                self._db.executemany(_INSERT, self._waiting)
+                sealed.put(self._db, RESULTS, self._waiting)
             self._waiting.clear()
         self._committed_at = time.monotonic()
 
@@ -181,7 +200,7 @@ class RunFile:
         """Replace the counters of the given names."""
         rows = [(name, dump(value)) for name, value in counters.items()]
         with self._explained(), self._transaction():
-            self._db.executemany("INSERT OR REPLACE INTO counters VALUES (?, ?)", rows)
+            sealed.put(self._db, COUNTERS, rows)
 
     def close(self) -> None:
         if self._closed:
@@ -218,9 +237,7 @@ class RunFile:
     @property
     def header(self) -> dict[str, Any]:
         with self._explained():
-            return {
-                key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM header")
-            }
+            return {key: json.loads(value) for key, value in sealed.rows(self._db, HEADER)}
 
     def missing(self) -> int:
         """Examples that the last command wanted and that are not here: it was stopped, or is at work."""
@@ -242,24 +259,19 @@ class RunFile:
 
     def counters(self) -> dict[str, Any]:
         with self._explained():
-            rows = self._db.execute("SELECT name, value FROM counters ORDER BY name")
+            rows = sealed.rows(self._db, COUNTERS, "ORDER BY name")
             return {name: json.loads(value) for name, value in rows}
 
     def measures(self) -> list[str]:
         """Names of what was measured after the attack (see `measures.py`)."""
         with self._explained():
-            if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'measures'").fetchone():
-                return []
             return [name for (name,) in self._db.execute("SELECT DISTINCT name FROM measures ORDER BY name")]
 
     def measured(self, name: str) -> dict[int, float]:
         """Value by key; empty where this was not measured."""
-        if name not in self.measures():
-            return {}
         with self._explained():
-            return dict(
-                self._db.execute("SELECT key, value FROM measures WHERE name = ?", (name,)).fetchall()
-            )
+            rows = sealed.rows(self._db, MEASURES, "WHERE name = ?", (name,))
+            return {key: value for _, key, value in rows}
 
     def finished(self, low: int, high: int) -> set[int]:
         """Keys from `low` to `high`, both included, that need not run again; an error may run again."""
@@ -309,11 +321,10 @@ class RunFile:
     def _rows(self, outcome: Outcome | None, keys: range | None = None) -> Iterator[tuple[Any, ...]]:
         low, high = (-(2**63), 2**63 - 1) if keys is None else (keys.start, keys.stop - 1)
         condition, given = ("AND outcome = ?", (outcome,)) if outcome else ("", ())
-        query = f"SELECT {COLUMNS} FROM results WHERE key BETWEEN ? AND ? {condition}"
-        query += f" ORDER BY key LIMIT {_PAGE}"
+        clause = f"WHERE key BETWEEN ? AND ? {condition} ORDER BY key LIMIT {_PAGE}"
         while True:
             with self._explained():
-                page = self._db.execute(query, (low, high, *given)).fetchall()
+                page = list(sealed.rows(self._db, RESULTS, clause, (low, high, *given)))
             yield from page
             if len(page) < _PAGE:
                 return
@@ -353,7 +364,7 @@ def _explained(path: Path, *, reading: bool, safe: Callable[[], int] | None = No
         yield
     except sqlite3.ProgrammingError:
         raise  # a closed file or a wrong thread is a bug of ours
-    except json.JSONDecodeError as error:
+    except (DamageError, ValueError, RecursionError) as error:  # what is no JSON is a ValueError
         raise _damaged(path, error, reading) from error
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", "")
@@ -366,19 +377,45 @@ def _explained(path: Path, *, reading: bool, safe: Callable[[], int] | None = No
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             other = "" if reading else ", or choose another --out"
             raise RunFileError(f"{path}: another process holds it", f"wait for it to end{other}") from error
-        # Without a name it was Python that could not decode a text.
-        lost = not name or str(error).startswith("no such ")
-        if lost or name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-            raise _damaged(path, error, reading) from error
-        raise RunFileError(f"{path}: {error}", "check that the folder can be read and written") from error
+        if name.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
+            raise RunFileError(f"{path}: {error}", "check that the folder can be read and written") from error
+        raise _damaged(path, error, reading) from error
 
 
 def _damaged(path: Path, error: Exception, reading: bool) -> RunFileError:
-    if reading:
-        remedy = "the file is damaged; attack again with --restart"
-    else:
-        remedy = "choose another --out, or throw the file away with --restart"
-    return RunFileError(f"{path}: this is not a run file, or a damaged one ({error})", remedy)
+    remedy = (
+        "the file is damaged; attack again with --restart"
+        if reading
+        else "choose another --out, or throw the file away with --restart"
+    )
+    if isinstance(error, DamageError):
+        return RunFileError(f"{path}: this run file is damaged: {error}", remedy)
+    said = " ".join(str(error).split())[:200]
+    return RunFileError(f"{path}: this is not a run file, or a damaged one ({said})", remedy)
+
+
+def _check_header(header: Mapping[str, Any]) -> None:
+    """What the code relies on where it reads a header."""
+    resumes = header.get("resumes")
+    if not isinstance(resumes, list):
+        raise DamageError("the entry resumes of its header is no list")
+    for entry in (header.get("identity"), header.get("environment"), *resumes):
+        if entry is not None and not isinstance(entry, dict):
+            raise DamageError("an entry of its header is no object")
+    labels = header.get("labels") or (header.get("identity") or {}).get("labels") or []
+    if not isinstance(labels, list):
+        raise DamageError("the labels in its header are no list")
+
+
+def _remove(file: Path) -> None:
+    """The run file and what SQLite keeps beside it."""
+    for name in (file, *(Path(f"{file}{suffix}") for suffix in ("-wal", "-shm", "-journal"))):
+        try:
+            name.unlink(missing_ok=True)
+        except OSError as error:
+            raise RunFileError(
+                f"{name}: cannot be removed ({error.strerror})", "choose another --out"
+            ) from error
 
 
 def _file(path: str | Path) -> Path:

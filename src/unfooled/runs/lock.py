@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import sys
 from pathlib import Path
 from typing import ClassVar
@@ -28,11 +29,15 @@ class Lock:
             raise _locked(file, os.getpid())
         while True:
             try:
-                descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+                # A link that somebody planted must not make us write into what it points to.
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
             except OSError as error:
                 raise RunFileError(
                     f"{path}: cannot be written ({error.strerror})", "choose another --out"
                 ) from error
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                os.close(descriptor)
+                raise RunFileError(f"{path}: is there, but is no file", "remove it, or choose another --out")
             try:
                 _system_lock(descriptor)
                 same = os.path.samestat(os.fstat(descriptor), os.stat(path))

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.errors import RunFileError
-from unfooled.runs.file import RunFile, _explained
+from unfooled.runs import sealed
+from unfooled.runs.file import HEADER, RunFile, _explained
 from unfooled.runs.lock import Lock
 from unfooled.runs.rows import dump
 
@@ -30,7 +31,9 @@ def write_remark(run: str | Path, name: str, value: Any) -> None:
             closing(sqlite3.connect(path, timeout=5.0)) as connection,
             connection,
         ):
-            connection.execute("INSERT OR REPLACE INTO header VALUES (?, ?)", row)
+            sealed.prepare(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            sealed.put(connection, HEADER, [row])
     finally:
         lock.release()
 

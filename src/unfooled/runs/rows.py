@@ -9,13 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from unfooled.core.result import Result
+from unfooled.core.result import OUTCOMES, Result
+from unfooled.runs.sealed import DamageError
 from unfooled.text import Edit
-
-COLUMNS = (
-    "key, outcome, label, fields, field, perturbed, probs, perturbed_probs, edits, words, queries, asked, "
-    "similarity, note, facts"
-)
 
 TRIED = "tried"
 
@@ -60,45 +56,81 @@ def to_row(result: Result) -> tuple[Any, ...]:
 
 
 def to_result(row: tuple[Any, ...]) -> Result:
-    (
-        key,
-        outcome,
-        label,
-        fields,
-        field,
-        perturbed,
-        probs,
-        perturbed_probs,
-        edits,
-        *numbers,
-        similarity,
-        note,
-        facts,
-    ) = row
-    words, queries, asked = numbers
-    known = json.loads(facts)
-    stored, before, after = json.loads(fields), json.loads(probs), json.loads(perturbed_probs)
+    """The result of a row whose checksum fits; whoever wrote it, nothing but a result comes out."""
+    try:
+        return _to_result(row)
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        said = str(error).partition("\n")[0][:120]
+        raise DamageError(f"row {str(row[0])[:40]} of results holds no result ({said})") from error
+
+
+def _to_result(row: tuple[Any, ...]) -> Result:
+    key, outcome, label, fields, field, perturbed, probs, perturbed_probs, edits, *rest = row
+    words, queries, asked, similarity, note, facts = rest
+    stored = [[_text(part) for part in entry] for entry in json.loads(fields)]
+    if any(len(entry) not in (2, 3) for entry in stored):
+        raise ValueError("a field is not a name and a content")
+    if outcome not in OUTCOMES:
+        raise ValueError("there is no such outcome")
+    if not 0 <= field < len(stored):
+        raise ValueError("it edits a field that is not there")
+    known = {name: _real(value) for name, value in json.loads(facts).items()}
+    tried = known.pop(TRIED, None)
+    output, before = _answer(probs)
+    perturbed_output, after = _answer(perturbed_probs)
     return Result(
-        key=key,
+        key=_number(key),
         outcome=outcome,
-        label=label,
+        label=_number(label),
         fields=tuple((name, content) for name, content, *_ in stored),
-        field=field,
-        perturbed=perturbed,
-        probs=() if isinstance(before, str) else tuple(before),
-        perturbed_probs=() if isinstance(after, str) else tuple(after),
-        edits=tuple(Edit(*edit) for edit in json.loads(edits)),
-        words=words,
-        queries=queries,
-        asked=asked,
-        tried=known.pop(TRIED, None),
-        similarity=similarity,
-        note=note,
+        field=_number(field),
+        perturbed=_text(perturbed),
+        probs=before,
+        perturbed_probs=after,
+        edits=tuple(_edit(*edit) for edit in json.loads(edits)),
+        words=_number(words),
+        queries=_number(queries),
+        asked=_number(asked),
+        tried=None if tried is None else int(tried),
+        similarity=None if similarity is None else float(similarity),
+        note=_text(note),
         facts=tuple(known.items()),
         uncleaned=tuple((name, original) for name, _, *rest in stored for original in rest),
-        output=before if isinstance(before, str) else "",
-        perturbed_output=after if isinstance(after, str) else "",
+        output=output,
+        perturbed_output=perturbed_output,
     )
+
+
+def _answer(stored: str) -> tuple[str, tuple[float, ...]]:
+    """The text that a victim wrote, or its probabilities."""
+    value = json.loads(stored)
+    if isinstance(value, str):
+        return value, ()
+    if not isinstance(value, list):
+        raise ValueError("the victim's answer is neither a text nor a list of numbers")
+    return "", tuple(_real(number) for number in value)
+
+
+def _edit(kind: Any, position: Any, before: Any, after: Any, at: Any, step: Any) -> Edit:
+    return Edit(kind, _number(position), _text(before), _text(after), _number(at), _number(step))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{type(value).__name__} where a text is expected")
+    return value
+
+
+def _real(value: Any) -> float:
+    if type(value) not in (int, float):
+        raise ValueError(f"{type(value).__name__} where a number is expected")
+    return value  # type: ignore[no-any-return]
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int:
+        raise ValueError(f"{type(value).__name__} where a whole number is expected")
+    return value
 
 
 def _fields(result: Result) -> list[list[str]]:

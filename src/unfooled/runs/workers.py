@@ -28,6 +28,7 @@ from unfooled.core.result import Result
 from unfooled.core.session import Session, Settings
 from unfooled.core.victim import Victim
 from unfooled.errors import UserError, VictimError
+from unfooled.runs.parent import end_with_parent
 from unfooled.victims.loading import load_victim
 
 # Several processes with as many threads each as there are cores only get in each other's way.
@@ -113,10 +114,15 @@ class _Pool:
     def _spawn(self) -> _Worker:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, *self._job), daemon=True)
+        from_main = threading.current_thread() is threading.main_thread()
+        process = context.Process(target=_serve, args=(theirs, from_main), daemon=True)
         with threads(1), no_interrupts():
             process.start()
         theirs.close()
+        # Sent, not given as an argument: a model may take long to unpickle, and by then the worker must
+        # know how to end with us. One that dies before it listens is noticed like any other.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            ours.send(self._job)
         return _Worker(process, ours)
 
     def _listen(self, worker: _Worker) -> Iterator[Result]:
@@ -179,10 +185,9 @@ class _Pool:
             worker.pipe.send(examples)
 
 
-def _serve(
-    pipe: Connection, source: Victim | Reload, recipe: Recipe, settings: Settings, known_good: Hashable
-) -> None:
+def _serve(pipe: Connection, from_main_thread: bool) -> None:
     """A worker's life: load the victim once, attack what comes, leave when nothing more comes."""
+    end_with_parent(from_main_thread=from_main_thread)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     ended, sending = threading.Event(), threading.Lock()
 
@@ -197,6 +202,7 @@ def _serve(
                 send("life", session.life())
 
     try:
+        source, recipe, settings, known_good = pipe.recv()
         victim = source() if isinstance(source, Reload) else source
         session = Session(victim, recipe, settings, known_good=known_good)
 

@@ -1,7 +1,8 @@
 """The study file: one SQLite file that holds what is asked, who is asked and every answer.
 
 Texts and orders are written once. An answer is one row per annotator, item and question, written and synced
-before the page says so: the same answer sent twice is still one, and a killed server loses none.
+before the page says so: the same answer sent twice is still one, and a killed server loses none. Every row
+carries a checksum, looked at whenever the file is opened or the row is read.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import secrets
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -23,35 +25,39 @@ from typing import Any, NamedTuple
 from unfooled.errors import RunFileError
 from unfooled.people.study.content import Content, Fields, Item, Place, Source
 from unfooled.people.study.protocols import Protocol
+from unfooled.runs import sealed
 from unfooled.runs.rows import dump
+from unfooled.runs.sealed import DamageError, Table
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # no 0, 1, i, l, o: codes are also typed
 CODE_LENGTH = 16  # 79 bits
 
-_SCHEMA = """
-CREATE TABLE study (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE items (
-    number INTEGER PRIMARY KEY, view TEXT NOT NULL, kind TEXT NOT NULL, texts TEXT NOT NULL,
-    sources TEXT NOT NULL, example INTEGER NOT NULL, label INTEGER NOT NULL, expected TEXT NOT NULL,
-    facts TEXT NOT NULL
-);
-CREATE TABLE annotators (number INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE, begun REAL);
-CREATE TABLE places (
-    annotator INTEGER NOT NULL REFERENCES annotators, place INTEGER NOT NULL,
-    item INTEGER NOT NULL REFERENCES items, flipped INTEGER NOT NULL, PRIMARY KEY (annotator, place)
-);
-CREATE TABLE answers (
-    annotator INTEGER NOT NULL REFERENCES annotators, item INTEGER NOT NULL REFERENCES items,
-    question TEXT NOT NULL, value INTEGER NOT NULL, first REAL NOT NULL, last REAL NOT NULL,
-    changes INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (annotator, item, question)
-);
-"""
-_SAVE = """
-INSERT INTO answers (annotator, item, question, value, first, last) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (annotator, item, question) DO UPDATE
-SET changes = changes + (value <> excluded.value), value = excluded.value, last = excluded.last
-"""
+STUDY = Table("study", ("key TEXT", "value TEXT NOT NULL"))
+ITEMS = Table(
+    "items",
+    (
+        "number INTEGER", "view TEXT NOT NULL", "kind TEXT NOT NULL", "texts TEXT NOT NULL",
+        "sources TEXT NOT NULL", "example INTEGER NOT NULL", "label INTEGER NOT NULL",
+        "expected TEXT NOT NULL", "facts TEXT NOT NULL",
+    ),
+)  # fmt: skip
+ANNOTATORS = Table("annotators", ("number INTEGER", "code TEXT NOT NULL UNIQUE", "begun REAL"))
+PLACES = Table(
+    "places",
+    ("annotator INTEGER", "place INTEGER", "item INTEGER NOT NULL", "flipped INTEGER NOT NULL"),
+    keys=2,
+)
+# `first` and `last` are seconds since 1970; `changes` counts how often the value became another one.
+ANSWERS = Table(
+    "answers",
+    (
+        "annotator INTEGER", "item INTEGER", "question TEXT", "value INTEGER NOT NULL",
+        "first REAL NOT NULL", "last REAL NOT NULL", "changes INTEGER NOT NULL",
+    ),
+    keys=3,
+)  # fmt: skip
+_TABLES = (STUDY, ITEMS, ANNOTATORS, PLACES, ANSWERS)
 
 
 class Answer(NamedTuple):
@@ -114,11 +120,15 @@ class StudyFile:
         study = cls(path, connection)
         try:
             with _explained(path):
+                sealed.prepare(connection)
+                if not sealed.has_table(connection, "study"):
+                    raise DamageError("it holds no study")
                 row = connection.execute("SELECT value FROM study WHERE key = 'version'").fetchone()
-                if row is None or json.loads(row[0]) != SCHEMA_VERSION:
+                if row is None or row[0] != dump(SCHEMA_VERSION):
                     raise RunFileError(
                         f"{path}: written by another version of unfooled", "use the version that made it"
                     )
+                sealed.verify(connection, _TABLES)
                 if not reading:
                     connection.execute("PRAGMA journal_mode=WAL")
                     connection.execute("PRAGMA synchronous=FULL")
@@ -142,7 +152,7 @@ class StudyFile:
 
     @cached_property
     def _header(self) -> dict[str, Any]:
-        return {key: json.loads(value) for key, value in self._query("SELECT key, value FROM study")}
+        return {key: json.loads(value) for key, value in self._rows(STUDY)}
 
     @cached_property
     def protocol(self) -> Protocol:
@@ -175,10 +185,7 @@ class StudyFile:
 
     @cached_property
     def items(self) -> tuple[Item, ...]:
-        rows = self._query(
-            "SELECT number, view, kind, texts, sources, example, label, expected, facts FROM items "
-            "ORDER BY number"
-        )
+        rows = self._rows(ITEMS, "ORDER BY number")
         return tuple(
             Item(
                 number,
@@ -197,13 +204,12 @@ class StudyFile:
     @cached_property
     def codes(self) -> dict[int, str]:
         """Code by annotator."""
-        return dict(self._query("SELECT number, code FROM annotators ORDER BY number"))
+        return {number: code for number, code, _ in self._rows(ANNOTATORS, "ORDER BY number")}
 
     @cached_property
     def orders(self) -> dict[int, tuple[Place, ...]]:
         found: dict[int, list[Place]] = {number: [] for number in self.codes}
-        rows = self._query("SELECT annotator, item, flipped FROM places ORDER BY annotator, place")
-        for annotator, item, flipped in rows:
+        for annotator, _, item, flipped in self._rows(PLACES, "ORDER BY annotator, place"):
             found[annotator].append(Place(item, bool(flipped)))
         return {number: tuple(places) for number, places in found.items()}
 
@@ -223,51 +229,66 @@ class StudyFile:
             if name not in questions or value not in questions[name].values(len(self.labels)):
                 raise ValueError(f"{name}={value} answers nothing that was asked")
         now = time.time()
-        rows = [(annotator, item.number, name, value, now, now) for name, value in values.items()]
-        with self._lock, _explained(self.path), self._db:
-            self._db.executemany(_SAVE, rows)
+        with self._transaction():
+            known = {
+                question: (old, first, changes)
+                for _, _, question, old, first, _, changes in self._found(
+                    ANSWERS, "WHERE annotator = ? AND item = ?", (annotator, item.number)
+                )
+            }
+            rows = []
+            for name, value in values.items():
+                old, first, changes = known.get(name, (value, now, 0))
+                changes += old != value
+                rows.append((annotator, item.number, name, value, first, now, changes))
+            sealed.put(self._db, ANSWERS, rows)
 
     def begin(self, annotator: int) -> None:
         """The annotator has read what comes before the first item."""
-        with self._lock, _explained(self.path), self._db:
-            self._db.execute(
-                "UPDATE annotators SET begun = coalesce(begun, ?) WHERE number = ?", (time.time(), annotator)
-            )
+        with self._transaction():
+            rows = self._found(ANNOTATORS, "WHERE number = ? AND begun IS NULL", (annotator,))
+            sealed.put(self._db, ANNOTATORS, [(number, code, time.time()) for number, code, _ in rows])
 
     def begun(self, annotator: int) -> bool:
-        return self._query("SELECT begun FROM annotators WHERE number = ?", (annotator,))[0][0] is not None
+        return any(
+            begun is not None for *_, begun in self._rows(ANNOTATORS, "WHERE number = ?", (annotator,))
+        )
 
     def answers_to(self, annotator: int, place: int) -> dict[str, int]:
         item = self.orders[annotator][place].item
-        rows = self._query(
-            "SELECT question, value FROM answers WHERE annotator = ? AND item = ?", (annotator, item)
-        )
-        return dict(rows)
+        rows = self._rows(ANSWERS, "WHERE annotator = ? AND item = ?", (annotator, item))
+        return {question: value for _, _, question, value, *_ in rows}
 
     def progress(self, annotator: int) -> Progress:
-        rows = self._query(
-            "SELECT item, count(*) FROM answers WHERE annotator = ? GROUP BY item", (annotator,)
-        )
-        given = dict(rows)
+        given = Counter(row[1] for row in self._rows(ANSWERS, "WHERE annotator = ?", (annotator,)))
         places = self.orders[annotator]
         lacking = [
             at
             for at, place in enumerate(places)
-            if given.get(place.item, 0) < len(self.protocol.part(self.items[place.item].view).questions)
+            if given[place.item] < len(self.protocol.part(self.items[place.item].view).questions)
         ]
         return Progress(len(places) - len(lacking), len(places), lacking[0] if lacking else None)
 
     def answers(self) -> Iterator[Answer]:
         """Every answer given so far."""
-        rows = self._query(
-            "SELECT annotator, item, question, value, first, changes FROM answers "
-            "ORDER BY annotator, first, item"
+        rows = self._rows(ANSWERS, "ORDER BY annotator, first, item")
+        return (
+            Answer(annotator, item, question, value, first, changes)
+            for annotator, item, question, value, first, _, changes in rows
         )
-        return (Answer(*row) for row in rows)
 
-    def _query(self, sql: str, given: tuple[Any, ...] = ()) -> list[Any]:
+    def _rows(self, table: Table, clause: str = "", given: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         with self._lock, _explained(self.path):
-            return self._db.execute(sql, given).fetchall()
+            return self._found(table, clause, given)
+
+    def _found(self, table: Table, clause: str, given: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        return list(sealed.rows(self._db, table, clause, given))
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock, _explained(self.path), self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
 
 
 def tidy_code(code: str) -> str:
@@ -301,34 +322,30 @@ def _write(connection: sqlite3.Connection, content: Content) -> None:
         # Codes and the signing key never come from the seed: nobody can work them out again.
         "secret": secrets.token_hex(32),
     }
+    sealed.prepare(connection)
     with connection:
-        connection.executescript(_SCHEMA)
-        connection.executemany(
-            "INSERT INTO study VALUES (?, ?)", [(key, dump(value)) for key, value in header.items()]
-        )
-        connection.executemany(
-            "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    one.number,
-                    one.view,
-                    one.kind,
-                    dump(one.texts),
-                    dump(one.sources),
-                    one.example,
-                    one.label,
-                    dump(dict(one.expected)),
-                    dump(dict(one.facts)),
-                )
-                for one in content.items
-            ],
-        )
-        for number, order in enumerate(content.orders, 1):
-            connection.execute("INSERT INTO annotators VALUES (?, ?, NULL)", (number, _new_code()))
-            connection.executemany(
-                "INSERT INTO places VALUES (?, ?, ?, ?)",
-                [(number, at, place.item, int(place.flipped)) for at, place in enumerate(order)],
+        connection.execute("BEGIN IMMEDIATE")
+        sealed.create(connection, _TABLES)
+        sealed.put(connection, STUDY, [(key, dump(value)) for key, value in header.items()])
+        items = [
+            (
+                item.number,
+                item.view,
+                item.kind,
+                dump(item.texts),
+                dump(item.sources),
+                item.example,
+                item.label,
+                dump(dict(item.expected)),
+                dump(dict(item.facts)),
             )
+            for item in content.items
+        ]
+        sealed.put(connection, ITEMS, items)
+        for number, order in enumerate(content.orders, 1):
+            sealed.put(connection, ANNOTATORS, [(number, _new_code(), None)])
+            places = [(number, at, place.item, int(place.flipped)) for at, place in enumerate(order)]
+            sealed.put(connection, PLACES, places)
 
 
 def _new_code() -> str:
@@ -346,7 +363,12 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.ProgrammingError:
         raise  # a closed file is a bug of ours
-    except (json.JSONDecodeError, sqlite3.DatabaseError) as error:
+    except DamageError as error:
+        raise RunFileError(
+            f"{path}: this is not a study file, or a damaged one: {error}",
+            "go back to a copy of it, or make a new study",
+        ) from error
+    except (json.JSONDecodeError, RecursionError, sqlite3.DatabaseError) as error:
         name = getattr(error, "sqlite_errorname", "")
         if name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR"):
             raise RunFileError(f"{path}: the disk is full or failing ({error})", "free some space") from error
