@@ -17,6 +17,8 @@ from unfooled.cli.options import (
     Split,
     TextColumn,
     TrustPickle,
+    TrustRemoteCode,
+    TrustTypes,
 )
 
 EVALUATE_EPILOG = """\b
@@ -80,6 +82,8 @@ def evaluate(
         list[str] | None, typer.Option("--set", help="Change a setting of the attack: path=value.")
     ] = None,
     trust_pickle: TrustPickle = False,
+    trust_remote_code: TrustRemoteCode = False,
+    trust: TrustTypes = None,
     restart: Annotated[bool, typer.Option("--restart", help="Discard earlier runs in the folder.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON and nothing else.")] = False,
 ) -> None:
@@ -133,6 +137,8 @@ def replay(
     ] = None,
     draws: Annotated[int, typer.Option(min=1, help="Fresh draws that judge a random model; odd.")] = 15,
     trust_pickle: TrustPickle = False,
+    trust_remote_code: TrustRemoteCode = False,
+    trust: TrustTypes = None,
     restart: Annotated[bool, typer.Option("--restart", help="Discard earlier runs in the folder.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the table as JSON and nothing else.")] = False,
 ) -> None:

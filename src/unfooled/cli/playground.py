@@ -12,6 +12,7 @@ from unfooled.cli.values import columns, listed, literal, pairs
 from unfooled.core.recipe import load_recipe
 from unfooled.data.loading import load_data
 from unfooled.errors import UserError
+from unfooled.trust import granted
 from unfooled.victims.base import Victim
 from unfooled.victims.loading import load_victim
 from unfooled.web.playground_app import Playground, PlaygroundApp
@@ -60,8 +61,7 @@ def _playground(options: PlaygroundOptions) -> Playground:
     shown = Playground(
         victims=victims,
         models=tuple(
-            ModelArguments(spec, options.labels, options.trust_pickle, options.victim_options)
-            for spec in specs
+            ModelArguments(spec, options.labels, granted(), options.victim_options) for spec in specs
         ),
         names=_names(victims),
         attack=options.attack,

@@ -16,6 +16,8 @@ from unfooled.cli.options import (
     Split,
     TextColumn,
     TrustPickle,
+    TrustRemoteCode,
+    TrustTypes,
     VictimOptions,
 )
 
@@ -55,6 +57,7 @@ def calibrate(
     label_column: LabelColumn = None,
     encoding: Encoding = "utf-8-sig",
     clean: Clean = None,
+    trust_remote_code: TrustRemoteCode = False,
     json: JsonOnly = False,
 ) -> None:
     """Map a published similarity threshold to another sentence encoder, by equal shares of real pairs."""
@@ -90,6 +93,8 @@ def transfer(
     label_map: Annotated[str | None, typer.Option(help="Run label=model label, comma-separated.")] = None,
     victim_option: VictimOptions = None,
     trust_pickle: TrustPickle = False,
+    trust_remote_code: TrustRemoteCode = False,
+    trust: TrustTypes = None,
     again: Annotated[bool, typer.Option("--again", help="Score again what was scored before.")] = False,
     json: JsonOnly = False,
 ) -> None:

@@ -13,8 +13,8 @@ import pickle
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing.connection import Connection, wait
@@ -26,6 +26,7 @@ from unfooled.core.result import Result
 from unfooled.data.examples import Example
 from unfooled.errors import UserError, VictimError
 from unfooled.evaluation.session import Session, Settings
+from unfooled.trust import Trust, granted, trusting
 from unfooled.victims.base import Victim
 from unfooled.victims.loading import load_victim
 
@@ -54,7 +55,7 @@ def attack_in_workers(
     on_counters: Callable[[dict[str, Any]], None] = lambda counters: None,
 ) -> Iterator[Result]:
     """Like `Session.attack`, in `workers` processes. `remaining` is how many examples there will be."""
-    job = (portable(victim), recipe, settings, known_good)
+    job = (granted(), portable(victim), recipe, settings, known_good)
     return _Pool(job, iter(examples), workers, remaining, on_counters).run()
 
 
@@ -103,7 +104,7 @@ class _Pool:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, *self._job), daemon=True)
-        with threads(1), no_interrupts():
+        with threads(1), no_interrupts(), no_current_folder():
             process.start()
         theirs.close()
         return _Worker(process, ours)
@@ -164,11 +165,17 @@ class _Pool:
             worker.pipe.send(examples)
 
 
-def _serve(
+def _serve(pipe: Connection, trust: Trust, *job: Any) -> None:
+    """A worker trusts what its parent trusts."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    with trusting(pickle=trust.pickle, remote_code=trust.remote_code, types=trust.types):
+        _work(pipe, *job)
+
+
+def _work(
     pipe: Connection, source: Victim | Reload, recipe: Recipe, settings: Settings, known_good: Hashable
 ) -> None:
     """A worker's life: load the victim once, attack what comes, leave when nothing more comes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     try:
         victim = source() if isinstance(source, Reload) else source
         session = Session(victim, recipe, settings, known_good=known_good)
@@ -257,11 +264,23 @@ def no_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-@contextmanager
-def threads(number: int) -> Iterator[None]:
+def threads(number: int) -> AbstractContextManager[None]:
     """A process started in here computes with so many threads."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, str(number)))
+    return _environment(dict.fromkeys(_THREADS, str(number)))
+
+
+def no_current_folder() -> AbstractContextManager[None]:
+    """A Python started in here imports nothing from the folder that the user stands in.
+
+    It would look there even for its own library, before it is told where the parent looks.
+    """
+    return _environment({"PYTHONSAFEPATH": "1"})
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:

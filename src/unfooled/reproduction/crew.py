@@ -18,7 +18,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import NoReturn
 
-from unfooled.evaluation.workers import no_interrupts, threads
+from unfooled.evaluation.workers import no_current_folder, no_interrupts, threads
 from unfooled.reproduction.laboratory import Laboratory, Watcher
 from unfooled.reproduction.stages import Stage
 
@@ -39,7 +39,7 @@ def helpers(
         try:
             for _ in range(number):
                 one = context.Process(target=_help, args=(tuple(stages), work, data), daemon=True)
-                with threads(share), no_interrupts():
+                with threads(share), no_interrupts(), no_current_folder():
                     one.start()
                 crew.append(one)
             yield

@@ -13,6 +13,8 @@ import numpy as np
 
 from unfooled.batching import UNPADDED, Meter, like_length
 from unfooled.errors import MissingExtraError, VictimError
+from unfooled.model_folder import check_model_folder
+from unfooled.trust import granted
 from unfooled.victims import models
 from unfooled.victims.base import (
     SPECIMEN,
@@ -23,7 +25,7 @@ from unfooled.victims.base import (
     digest_files,
     softmax,
 )
-from unfooled.victims.explained import explained, require_vocabulary
+from unfooled.victims.explained import explained, require_finite, require_size, require_vocabulary
 from unfooled.victims.labels import settle_labels
 from unfooled.victims.noise import TorchNoise
 from unfooled.victims.options import require_not_negative
@@ -188,11 +190,16 @@ def load(
     # A worker that forks after the tokenizer's threads have started would hang; one thread is enough.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     where = str(path) if local else rest
+    if local:
+        check_model_folder(path, rest, VictimError)
+    trusted = granted().remote_code
     # Read here, because the library looks only once, when it is imported.
     offline = local or os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
     with quiet(), explained(rest, path if local else None):
         models.register()  # the papers' word models, so that their folders are known
-        config = transformers.AutoConfig.from_pretrained(where, local_files_only=offline)
+        config = transformers.AutoConfig.from_pretrained(
+            where, local_files_only=offline, trust_remote_code=trusted
+        )
         if config.is_encoder_decoder and not any("Classif" in one for one in config.architectures or ()):
             raise VictimError(
                 f"{rest} writes text: it is no classifier", f"load it as what it is: seq2seq:{rest}"
@@ -202,15 +209,21 @@ def load(
                 f"{rest} predicts one number (regression), not classes",
                 "use a model with at least two labels",
             )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(where, local_files_only=offline)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            where, local_files_only=offline, trust_remote_code=trusted
+        )
         require_vocabulary(tokenizer, rest)
+        if local:
+            require_size(transformers.AutoModelForSequenceClassification, config, path, rest)
         model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
             where,
             config=config,
             local_files_only=offline,
             output_loading_info=True,
+            trust_remote_code=trusted,
             use_safetensors=None if trust_pickle else True,
         )
+        require_finite(model, rest)
     missing = sorted(report["missing_keys"])
     if missing:
         raise VictimError(

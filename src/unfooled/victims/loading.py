@@ -11,6 +11,7 @@ from typing import Any
 
 from unfooled.errors import VictimError
 from unfooled.registry import registry
+from unfooled.trust import granted, trusting
 from unfooled.victims.base import Reloadable, Victim
 from unfooled.victims.labels import parse_labels
 from unfooled.victims.options import as_type, require_positive
@@ -33,12 +34,16 @@ def load_victim(
     *,
     labels: Sequence[str] | str | None = None,
     trust_pickle: bool = False,
+    trust_remote_code: bool = False,
+    trust_types: Sequence[str] = (),
     **options: Any,
 ) -> Victim:
     """Load the classifier that `spec` names.
 
     `labels` names the classes in the model's order. `trust_pickle` allows files that run code when they
-    are opened. Any further option belongs to the kind of victim; text is turned into the option's type.
+    are opened, `trust_remote_code` Python that a model's folder brings, `trust_types` classes in a skops file
+    by their full names. Any further option belongs to the kind of victim; text is turned into the option's
+    type.
     """
     kind, rest = split_spec(spec)
     names = parse_labels(labels)
@@ -46,14 +51,18 @@ def load_victim(
     settled = _settle_options(kind, load, options)
     if kind == "sklearn" and Path(rest).name == SKLEARN_FILE and Path(spec).name != SKLEARN_FILE:
         settled.setdefault("name", Path(rest).resolve().parent.name)  # every trained folder has the same file
-    victim = load(rest, labels=names, trust_pickle=trust_pickle, **settled)
+    with trusting(pickle=trust_pickle, remote_code=trust_remote_code, types=trust_types):
+        trust = granted()
+        victim = load(rest, labels=names, trust_pickle=trust.pickle, **settled)
     # Plug-ins and victims that a module holds ready are checked as well.
     require_positive(
         **{size: getattr(victim, size, 1) for size in ("batch_size", "concurrency", "max_tokens")}
     )
     if isinstance(victim, Reloadable):
         victim.spec = spec
-        victim.options = {"labels": names, "trust_pickle": trust_pickle, **settled}
+        also = {"trust_remote_code": trust.remote_code, "trust_types": trust.types}
+        also = {name: value for name, value in also.items() if value}
+        victim.options = {"labels": names, "trust_pickle": trust.pickle, **also, **settled}
     return victim
 
 

@@ -11,9 +11,11 @@ from typing import Any, Protocol, runtime_checkable
 from unfooled.batching import Meter
 from unfooled.core.writing import Asked, Forced, Written
 from unfooled.errors import MissingExtraError, VictimError
+from unfooled.model_folder import check_model_folder
+from unfooled.trust import granted
 from unfooled.victims.base import SPECIMEN, Reloadable, TextValue, Victim, digest, digest_files
 from unfooled.victims.decoding import Row, Signs, longest_output, signs_of, write_greedily, write_with_beam
-from unfooled.victims.explained import explained, require_vocabulary
+from unfooled.victims.explained import explained, require_finite, require_size, require_vocabulary
 from unfooled.victims.huggingface import HASHED, folder_of, longest_input, tokens_per_pass
 from unfooled.victims.options import require_not_negative, require_positive
 from unfooled.victims.quiet import quiet
@@ -308,25 +310,36 @@ def load(
     local = path.is_dir()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     where = str(path) if local else rest
+    if local:
+        check_model_folder(path, rest, VictimError)
+    trusted = granted().remote_code
     offline = local or os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
     with quiet(), explained(rest, path if local else None):
         from unfooled.victims.models import translating
 
         translating.register()
-        config = transformers.AutoConfig.from_pretrained(where, local_files_only=offline)
+        config = transformers.AutoConfig.from_pretrained(
+            where, local_files_only=offline, trust_remote_code=trusted
+        )
         if not is_translator(config):
             raise VictimError(
                 f"{rest} is no encoder-decoder that writes text", f"load it as a classifier: hf:{rest}"
             )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(where, local_files_only=offline)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            where, local_files_only=offline, trust_remote_code=trusted
+        )
         require_vocabulary(tokenizer, rest)
+        if local:
+            require_size(transformers.AutoModelForSeq2SeqLM, config, path, rest)
         model, report = transformers.AutoModelForSeq2SeqLM.from_pretrained(
             where,
             config=config,
             local_files_only=offline,
             output_loading_info=True,
+            trust_remote_code=trusted,
             use_safetensors=None if trust_pickle else True,
         )
+        require_finite(model, rest)
     missing = sorted(report["missing_keys"])
     if missing:
         raise VictimError(
