@@ -24,23 +24,24 @@ Listed: TypeAlias = dict[str, tuple[int, int, str]]  # file → size, time of ch
 
 
 def write_checksums(folder: Path) -> None:
-    listed = {}
-    for name, path in _files(folder):
-        status = path.stat()
-        listed[name] = (status.st_size, status.st_mtime_ns, _sha256(path))
-    (folder / CHECKSUMS).write_text(json.dumps(listed, indent=0) + "\n", encoding="utf-8")
+    _write(folder / CHECKSUMS, {name: _described(path) for name, path in _files(folder)})
+
+
+def add_checksum(folder: Path, name: str) -> None:
+    """List one more file, made from the others on first use. Makers at the same time make the same bytes."""
+    listed = _read(folder / CHECKSUMS)
+    if listed is not None:
+        _write(folder / CHECKSUMS, listed | {name: _described(folder / name)})
 
 
 def changed_file(folder: Path) -> str:
-    """The first file that is gone, new or another, and how; empty where all is as it was."""
+    """The first listed file that is gone or another, and how; empty where all is as it was."""
     listed = _read(folder / CHECKSUMS)
     if listed is None:
         return f"{CHECKSUMS} cannot be read" if (folder / CHECKSUMS).exists() else ""
     found = dict(_files(folder))
     for name in listed.keys() - found.keys():
         return f"{name} is gone"
-    for name in found.keys() - listed.keys():
-        return f"{name} was added"
     note = folder.parent / _NOTED / f"{folder.name}.json"
     noted = _read(note) or {}
     compared = False
@@ -80,9 +81,18 @@ def _remember(note: Path, noted: Listed) -> None:
     """A cache that cannot be written to is read again next time."""
     with contextlib.suppress(OSError):
         note.parent.mkdir(exist_ok=True)
-        part = note.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps(noted), encoding="utf-8")
-        os.replace(part, note)
+        _write(note, noted)
+
+
+def _write(path: Path, listed: Listed) -> None:
+    part = path.with_suffix(f".{os.getpid()}")
+    part.write_text(json.dumps(listed, indent=0) + "\n", encoding="utf-8")
+    os.replace(part, path)
+
+
+def _described(path: Path) -> tuple[int, int, str]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, _sha256(path)
 
 
 def _sha256(path: Path) -> str:

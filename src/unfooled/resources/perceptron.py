@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unfooled.errors import ResourceError
+from unfooled.resources.checksums import add_checksum
 
 Ints = npt.NDArray[np.int32]
 
@@ -102,6 +103,7 @@ def _save(weights: Weights, path: Path) -> None:
     with os.fdopen(handle, "wb") as file:
         np.savez(file, table=weights.table, names=np.frombuffer(json.dumps(names).encode(), dtype=np.uint8))
     os.replace(temporary, path)
+    add_checksum(path.parent, path.name)
 
 
 def normal(word: str) -> str:
