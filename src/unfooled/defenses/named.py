@@ -53,13 +53,14 @@ def named_model(spec: str, folder: Path) -> str:
     if rest == "fake":
         return ":".join((*kinds, rest))
     path = _inside(rest, folder)
-    if path is None:
-        raise _not_allowed("model", spec, folder, "model")
-    if not (path.is_dir() or path.is_file()):
+    there = path is not None and (path.is_dir() or path.is_file())
+    if path is not None and not there and rest.startswith(".."):
         raise VictimError(
             f"{folder}: its model {_shown(spec)} is not there",
             f"put it back, or name it yourself: {option('model', 'MODEL')}",
         )
+    if path is None or not there:
+        raise _not_allowed("model", spec, folder, "model")
     if split_spec(str(path))[0] not in _FILES:
         raise _not_allowed("model", spec, folder, "model")
     return ":".join((*kinds, str(path)))
@@ -81,7 +82,7 @@ def check_settings(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _named_in(name: str, value: str, folder: Path, *, model: bool) -> str:
-    if not model and (path := _inside(value, folder)) is not None:
+    if not model and (path := _inside(value, folder)) is not None and path.exists():
         return str(path)
     try:
         if model:
