@@ -99,6 +99,8 @@ def _code(path: Path, content: Any) -> Iterator[str]:
             yield f"auto_map names {_first_text(value)}"
         elif key.endswith(("attn_implementation", "experts_implementation")) and "/" in str(value):
             yield f"{key} names a kernel to fetch, {_first_text(value)}"
+        elif key == "activation_function" and "." in str(value) and not str(value).startswith("torch.nn."):
+            yield f"{key} names {_first_text(value)}"
     for kind in _module_types(path, content):
         if not kind.startswith(_OWN_MODULES):
             yield f"it is made of {kind}"

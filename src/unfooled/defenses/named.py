@@ -53,7 +53,7 @@ def named_model(spec: str, folder: Path) -> str:
     if rest == "fake":
         return ":".join((*kinds, rest))
     path = _inside(rest, folder)
-    there = path is not None and (path.is_dir() or path.is_file())
+    there = path is not None and _is_there(path)
     if path is not None and not there and rest.startswith(".."):
         raise VictimError(
             f"{folder}: its model {_shown(spec)} is not there",
@@ -82,7 +82,7 @@ def check_settings(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _named_in(name: str, value: str, folder: Path, *, model: bool) -> str:
-    if not model and (path := _inside(value, folder)) is not None and path.exists():
+    if not model and (path := _inside(value, folder)) is not None and _is_there(path):
         return str(path)
     try:
         if model:
@@ -138,6 +138,13 @@ def _inside(place: str, folder: Path) -> Path | None:
         return found
     except (OSError, ValueError, RuntimeError):  # names that no file system takes, links in a circle
         return None
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_dir() or path.is_file()
+    except OSError:  # a name that is too long
+        return False
 
 
 def _shown(text: str) -> str:

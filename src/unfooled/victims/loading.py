@@ -111,7 +111,7 @@ def _writes_text(folder: Path) -> bool:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         kinds = " ".join(map(str, config.get("architectures") or ()))
         return bool(config.get("is_encoder_decoder")) and "Classif" not in kinds
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return False  # the loader says what is wrong with it
 
 
@@ -120,7 +120,7 @@ def _is_unfinished(folder: Path) -> bool:
     try:
         record = json.loads((folder / "training.json").read_text(encoding="utf-8"))
         return bool(record["status"] != "finished")
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return False
 
 
