@@ -38,11 +38,13 @@ bench: $(STAMP)
 	$(BIN)/python bench/run.py
 
 # With checksums where the lock fits; it holds no wheels for other machines.
-$(STAMP): pyproject.toml constraints.txt requirements.lock
+$(STAMP): pyproject.toml constraints.txt requirements.lock requirements-cpu.lock
 	$(PYTHON) -m venv $(VENV)
 	@set -e; \
 	if $(BIN)/python -c '$(FITS_LOCK)'; then \
 		echo "installing what requirements.lock lists, every file checked"; \
+		$(PIP) install --require-hashes --no-deps --requirement requirements-cpu.lock || \
+			echo "no index has the CPU build of torch: taking the one with GPU support"; \
 		$(PIP) install --require-hashes --no-deps --requirement requirements.lock; \
 		$(PIP) install --no-deps --no-build-isolation --editable .; \
 		$(PIP) check || { \

@@ -46,8 +46,19 @@ def test_the_lock_and_the_constraints_name_the_same_versions() -> None:
     assert sorted(pinned) == ["pip", "setuptools"]  # what installs the rest
 
 
-def test_the_lock_names_no_address() -> None:
-    assert "://" not in (ROOT / "requirements.lock").read_text(encoding="utf-8")
+def test_the_locks_name_no_address() -> None:
+    for name in ("requirements.lock", "requirements-cpu.lock"):
+        assert "://" not in (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_both_locks_hold_the_same_build_of_torch_for_cpus() -> None:
+    (version, checksum) = re.findall(
+        r"^torch==(\S+)\+cpu \\\n    --hash=(sha256:[0-9a-f]{64})$",
+        (ROOT / "requirements-cpu.lock").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )[0]
+    assert locked()["torch"] == version
+    assert checksum in (ROOT / "requirements.lock").read_text(encoding="utf-8")
 
 
 def made(tmp_path: Path, *, system: str, check: int = 0) -> tuple[str, list[str]]:
@@ -67,8 +78,9 @@ def made(tmp_path: Path, *, system: str, check: int = 0) -> tuple[str, list[str]
 def test_make_checks_every_file(tmp_path: Path) -> None:
     said, asked = made(tmp_path, system="Linux")
     assert "every file checked" in said
-    first, own, check = asked
-    assert "--require-hashes --no-deps --requirement requirements.lock" in first
+    torch, rest, own, check = asked
+    assert "--require-hashes --no-deps --requirement requirements-cpu.lock" in torch
+    assert "--require-hashes --no-deps --requirement requirements.lock" in rest
     assert "--no-deps --no-build-isolation --editable ." in own  # nothing is fetched for it
     assert check.endswith("pip --quiet check")
 

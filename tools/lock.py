@@ -20,6 +20,12 @@ from pathlib import Path
 from typing import Any
 
 LOCK = Path(__file__).parents[1] / "requirements.lock"
+CPU_LOCK = LOCK.with_name(
+    "requirements-cpu.lock"
+)  # pip would rather take the build whose page has a checksum
+CPU_HEADER = """\
+# The build of torch for CPUs, which `make` takes where an index has it. Written by tools/lock.py.
+"""
 HEADER = """\
 # What `make` installs on Linux x86-64 with CPython 3.11. Made by tools/lock.py, which says how.
 # Other machines take the versions of constraints.txt, without checksums.
@@ -78,6 +84,11 @@ def main(report: Path) -> None:
     place = index()
     with ThreadPoolExecutor(8) as pool:
         entries = sorted(pool.map(lambda item: entry(place, item), items))
+    for item in items:
+        if item["metadata"]["name"] == "torch" and "+cpu" in item["metadata"]["version"]:
+            checksum = item["download_info"]["archive_info"]["hashes"]["sha256"]
+            pin = f"torch=={item['metadata']['version']} \\\n    --hash=sha256:{checksum}\n"
+            CPU_LOCK.write_text(CPU_HEADER + pin, encoding="utf-8")
     LOCK.write_text(HEADER + "\n".join(entries) + "\n", encoding="utf-8")
     sys.stdout.write(f"{len(entries)} packages in {LOCK.name}\n")
 
