@@ -8,6 +8,9 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 # What the package reads besides its code.
 DATA_FILES = $(shell cd src/unfooled && find . -type f ! -name '*.py' ! -name '*.pyc' | sort)
+PIP := $(BIN)/python -P -m pip --quiet
+FITS_LOCK := import platform as p, sys; sys.exit((p.system(), p.machine(), p.python_implementation(), \
+	sys.version_info[:2]) != ("Linux", "x86_64", "CPython", (3, 11)))
 
 .PHONY: demo test hostile check format docs dist bench clean
 
@@ -55,11 +58,26 @@ dist:
 bench: $(STAMP)
 	$(BIN)/python bench/run.py
 
-$(STAMP): pyproject.toml constraints.txt
+# With checksums where the lock fits; it holds no wheels for other machines.
+$(STAMP): pyproject.toml constraints.txt requirements.lock requirements-cpu.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade "pip==26.3"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt "torch==2.13.0"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	@set -e; \
+	if $(BIN)/python -c '$(FITS_LOCK)'; then \
+		echo "installing what requirements.lock lists, every file checked"; \
+		$(PIP) install --require-hashes --no-deps --requirement requirements-cpu.lock || \
+			echo "no index has the CPU build of torch: taking the one with GPU support"; \
+		$(PIP) install --require-hashes --no-deps --requirement requirements.lock; \
+		$(PIP) install --no-deps --no-build-isolation --editable .; \
+		$(PIP) check || { \
+			echo "torch needs more than the lock lists (GPU support): installing that without checksums"; \
+			$(PIP) install --constraint constraints.txt --editable ".[dev]"; \
+		}; \
+	else \
+		echo "requirements.lock is for Linux x86-64 and CPython 3.11: installing by constraints.txt, unchecked"; \
+		$(PIP) install --upgrade "pip==26.3"; \
+		$(PIP) install --constraint constraints.txt "torch==2.13.0"; \
+		$(PIP) install --constraint constraints.txt --editable ".[dev]"; \
+	fi
 	touch $(STAMP)
 
 clean:

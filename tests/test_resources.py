@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from unfooled.errors import ResourceError, UnknownNameError
+from unfooled.resources import checksums
 from unfooled.resources import store as store_module
 from unfooled.resources.datasets import movie_reviews
 from unfooled.resources.manifest import built_in, parse_manifest
@@ -248,3 +250,72 @@ def test_movie_reviews() -> None:
     text, label = next(iter(movie_reviews("imdb")))
     assert text.startswith("I rented I AM CURIOUS")
     assert label == 0
+
+
+def test_pip_is_not_a_folder_where_the_user_stands(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    for name in ("pip", "zipfile"):  # one that is asked for by name, one that it imports
+        (here / name).mkdir(parents=True)
+        for file in ("__init__.py", "__main__.py"):
+            (here / name / file).write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()", encoding="utf-8")
+    monkeypatch.chdir(here)
+    assert (store.get("words") / "words.txt").is_file()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_changed_file_of_a_resource_is_noticed(store: Store) -> None:
+    folder = store.get("words")
+    words = folder / "words.txt"
+    words.write_text("red\nblack\n", encoding="utf-8")  # as long as before
+    with pytest.raises(ResourceError, match=r"not what it was .* words\.txt was changed") as caught:
+        store.path("words")
+    assert "unfooled resources get words" in caught.value.remedy
+    assert store.get("words") == store.path("words")
+    assert words.read_text(encoding="utf-8") == "red\ngreen\n"
+    (folder / "a" / "b.txt").unlink()
+    with pytest.raises(ResourceError, match=r"a/b\.txt is gone"):
+        store.path("words")
+    store.get("words")
+    (folder / "checksums.json").write_text("{", encoding="utf-8")
+    with pytest.raises(ResourceError, match=r"checksums\.json cannot be read"):
+        store.path("words")
+
+
+def test_a_built_resource_that_was_changed_is_built_again(store: Store) -> None:
+    folder = store.get("upper")
+    (folder / "upper.txt").write_text("BLUE", encoding="utf-8")
+    with pytest.raises(ResourceError, match=r"upper\.txt was changed"):
+        store.path("upper")
+    assert (store.get("upper") / "upper.txt").read_text(encoding="utf-8") == "RED\nGREEN\n"
+
+
+def test_a_copied_cache_is_read_once_and_then_known(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = store.get("words")
+    os.utime(folder / "words.txt", ns=(1, 1))
+    read: list[str] = []
+    own = checksums._sha256
+
+    def noting(path: Path) -> str:
+        read.append(path.name)
+        return own(path)
+
+    monkeypatch.setattr(checksums, "_sha256", noting)
+    assert store.path("words") == store.path("words") == folder
+    assert read == ["words.txt"]
+    (folder / "words.txt").write_text("red\nblack\n", encoding="utf-8")
+    with pytest.raises(ResourceError, match="was changed"):
+        store.path("words")
+
+
+def test_a_file_made_on_first_use_is_listed_too(store: Store) -> None:
+    folder = store.get("words")
+    made = folder / "made.npz"
+    made.write_bytes(b"made")
+    assert store.path("words") == folder
+    checksums.add_checksum(folder, "made.npz")
+    assert store.path("words") == folder
+    made.write_bytes(b"evil")
+    with pytest.raises(ResourceError, match=r"made\.npz was changed"):
+        store.path("words")

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from unfooled.text import Text
     from unfooled.training.sweep import sweep
     from unfooled.training.trainer import train
+    from unfooled.trust import trusting
     from unfooled.victims.function import FunctionVictim
     from unfooled.victims.loading import load_victim
     from unfooled.victims.sklearn.pipeline import SklearnVictim
@@ -64,6 +65,7 @@ __all__ = [
     "replay",
     "sweep",
     "train",
+    "trusting",
 ]
 
 _HOMES = {
@@ -91,6 +93,7 @@ _HOMES = {
     "replay": "checks.replay",
     "sweep": "training.sweep",
     "train": "training.trainer",
+    "trusting": "trust",
 }
 
 

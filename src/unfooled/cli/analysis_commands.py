@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unfooled.cli.options import Encoding, RunFolder, Split, TrustPickle
+from unfooled.cli.options import Encoding, RunFolder, Split, TrustPickle, TrustRemoteCode, TrustTypes
 
 ANALYSE_EPILOG = """\b
 Examples:
@@ -81,6 +81,8 @@ def analyse(
         list[str] | None, typer.Option(help="name=value for the model's adapter, as for `attack`.")
     ] = None,
     trust_pickle: TrustPickle = False,
+    trust_remote_code: TrustRemoteCode = False,
+    trust: TrustTypes = None,
     json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON and nothing else.")] = False,
 ) -> None:
     """Look behind a run: attention and embeddings before and after, confusion, words changed, PCA."""

@@ -38,6 +38,8 @@ from unfooled.cli.options import (
     TextColumn,
     Thresholds,
     TrustPickle,
+    TrustRemoteCode,
+    TrustTypes,
 )
 from unfooled.errors import UserError
 
@@ -171,6 +173,8 @@ def attack(
         list[str] | None, typer.Option(help="name=value for the victim's adapter.")
     ] = None,
     trust_pickle: TrustPickle = False,
+    trust_remote_code: TrustRemoteCode = False,
+    trust: TrustTypes = None,
     window: Annotated[
         int, typer.Option(min=1, help="Examples under attack at once; speed and memory only.")
     ] = 256,

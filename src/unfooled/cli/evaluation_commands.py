@@ -19,6 +19,8 @@ from unfooled.cli.options import (
     TextColumn,
     Thresholds,
     TrustPickle,
+    TrustRemoteCode,
+    TrustTypes,
 )
 
 EVALUATE_EPILOG = """\b
@@ -84,6 +86,8 @@ def evaluate(
     ] = None,
     any_language: AnyLanguage = False,
     trust_pickle: TrustPickle = False,
+    trust_remote_code: TrustRemoteCode = False,
+    trust: TrustTypes = None,
     restart: Annotated[bool, typer.Option("--restart", help="Discard earlier runs in the folder.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON and nothing else.")] = False,
 ) -> None:
@@ -140,6 +144,8 @@ def replay(
     threshold: Thresholds = None,
     draws: Annotated[int, typer.Option(min=1, help="Fresh draws that judge a random model; odd.")] = 15,
     trust_pickle: TrustPickle = False,
+    trust_remote_code: TrustRemoteCode = False,
+    trust: TrustTypes = None,
     restart: Annotated[bool, typer.Option("--restart", help="Discard earlier runs in the folder.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the table as JSON and nothing else.")] = False,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,7 +159,7 @@ def _show(hardened: Hardened, options: HardenOptions) -> None:
     trained = hardened.trained
     if options.json:
         facts: dict[str, Any] = {"path": str(hardened.path), "method": hardened.method}
-        facts |= {"settings": dict(hardened.settings)}
+        facts |= {"settings": dict(hardened.settings), "alone": hardened.alone}
         if trained:
             facts |= {"metrics": trained.metrics, "seconds": trained.seconds}
         typer.echo(json.dumps(facts, indent=2))
@@ -176,7 +177,16 @@ def _show(hardened: Hardened, options: HardenOptions) -> None:
                 f"the noise on a token is {chosen['relative_noise_norm']:.1f} times as long as an embedding"
             )
     typer.echo(f"model: {options.out}")
-    typer.echo(f"try next: unfooled attack --model {options.out} --data {options.data or 'DATA'} --limit 100")
+    if hardened.alone:
+        again = ""
+    else:
+        again = f" --victim-option {shlex.quote(f'model={options.model}')}"
+        typer.echo(
+            f"note: {options.out} cannot be loaded by itself, because a folder may only name models that lie "
+            f"below or beside it: name the model each time, or write {hardened.method}:{options.model}"
+        )
+    data = options.data or "DATA"
+    typer.echo(f"try next: unfooled attack --model {options.out}{again} --data {data} --limit 100")
 
 
 def _valid(options: HardenOptions) -> Dataset | float:

@@ -19,6 +19,8 @@ from unfooled.cli.options import (
     TextColumn,
     TrainLimit,
     TrustPickle,
+    TrustRemoteCode,
+    TrustTypes,
     Valid,
 )
 from unfooled.training.families import help_table
@@ -85,6 +87,7 @@ def train(
     encoding: Encoding = "utf-8-sig",
     limit: TrainLimit = None,
     clean: Clean = None,
+    trust_remote_code: TrustRemoteCode = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a training or sweep that was stopped.")
     ] = False,
@@ -150,6 +153,8 @@ def compare(
     encoding: Encoding = "utf-8-sig",
     clean: Clean = None,
     trust_pickle: TrustPickle = False,
+    trust_remote_code: TrustRemoteCode = False,
+    trust: TrustTypes = None,
     bare: Annotated[
         bool, typer.Option("--bare", help="Also time a bare forward loop, to compare the speed with.")
     ] = False,

@@ -7,6 +7,24 @@ from typing import Annotated
 
 import typer
 
+from unfooled.trust import trusting
+
+
+def _grant_pickle(context: typer.Context, value: bool) -> bool:
+    context.with_resource(trusting(pickle=value))  # ends with the command
+    return value
+
+
+def _grant_remote_code(context: typer.Context, value: bool) -> bool:
+    context.with_resource(trusting(remote_code=value))
+    return value
+
+
+def _grant_types(context: typer.Context, value: list[str] | None) -> list[str] | None:
+    context.with_resource(trusting(types=value or ()))
+    return value
+
+
 AllowRemote = Annotated[
     bool, typer.Option("--allow-remote", help="Needed for a --host that other machines can reach.")
 ]
@@ -43,7 +61,22 @@ Token = Annotated[
 TrainLimit = Annotated[
     int | None, typer.Option("--limit", "-n", min=1, help="Train on the first N rows only.")
 ]
-TrustPickle = Annotated[bool, typer.Option("--trust-pickle", help="Load a pickle. It may run any code.")]
+TrustPickle = Annotated[
+    bool,
+    typer.Option("--trust-pickle", callback=_grant_pickle, help="Load a pickle. It may run any code."),
+]
+TrustRemoteCode = Annotated[
+    bool,
+    typer.Option(
+        "--trust-remote-code",
+        callback=_grant_remote_code,
+        help="Run the Python code that a model's folder or hub page brings.",
+    ),
+]
+TrustTypes = Annotated[
+    list[str] | None,
+    typer.Option("--trust", callback=_grant_types, help="A type that a .skops file may hold; repeatable."),
+]
 Valid = Annotated[
     str | None, typer.Option(help="Validation: share of the rows, file, or split. [default: 0.1]")
 ]

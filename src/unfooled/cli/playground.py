@@ -16,6 +16,7 @@ from unfooled.errors import UserError
 from unfooled.people.web.playground_app import Playground, PlaygroundApp
 from unfooled.people.web.repeating import ModelArguments
 from unfooled.people.web.serving import checked_token, serve
+from unfooled.trust import granted
 from unfooled.victims.loading import load_victim
 
 
@@ -60,8 +61,7 @@ def _playground(options: PlaygroundOptions) -> Playground:
     shown = Playground(
         victims=victims,
         models=tuple(
-            ModelArguments(spec, options.labels, options.trust_pickle, options.victim_options)
-            for spec in specs
+            ModelArguments(spec, options.labels, granted(), options.victim_options) for spec in specs
         ),
         names=_names(victims),
         attack=options.attack,

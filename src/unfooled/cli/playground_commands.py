@@ -17,6 +17,8 @@ from unfooled.cli.options import (
     TextColumn,
     Token,
     TrustPickle,
+    TrustRemoteCode,
+    TrustTypes,
     VictimOptions,
 )
 
@@ -50,6 +52,8 @@ def playground(
     label_map: LabelMap = None,
     victim_option: VictimOptions = None,
     trust_pickle: TrustPickle = False,
+    trust_remote_code: TrustRemoteCode = False,
+    trust: TrustTypes = None,
 ) -> None:
     """Open a page to type a text, attack it and watch every step, on one model or two side by side."""
     from unfooled.cli.playground import PlaygroundOptions, run_playground

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from unfooled.cli.options import AsJson, RunFolder
+from unfooled.cli.options import AsJson, RunFolder, TrustRemoteCode
 
 REPORT_EPILOG = """\b
 Examples:
@@ -66,6 +66,7 @@ def measure(
         list[str] | None,
         typer.Option("--with", help="A measure, repeated for several. [default: similarity, edit-distance]"),
     ] = None,
+    trust_remote_code: TrustRemoteCode = False,
     json: AsJson = False,
 ) -> None:
     """Measure the texts that a run found: similarity, fluency, grammar. Nothing is attacked again."""

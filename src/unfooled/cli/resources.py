@@ -58,7 +58,7 @@ def fetch(names: Sequence[str], console: Console) -> None:
     """Get what is missing, with a bar for each; what is here already costs nothing."""
     with _bars(console) as progress:
         for name in names:
-            if not store.has(name):
+            if not store.has(name) or store.changed(name):
                 _one(progress, name, partial(store.get, name))
 
 

@@ -17,6 +17,8 @@ from unfooled.cli.options import (
     TextColumn,
     Thresholds,
     TrustPickle,
+    TrustRemoteCode,
+    TrustTypes,
     VictimOptions,
 )
 
@@ -56,6 +58,7 @@ def calibrate(
     label_column: LabelColumn = None,
     encoding: Encoding = "utf-8-sig",
     clean: Clean = None,
+    trust_remote_code: TrustRemoteCode = False,
     json: JsonOnly = False,
 ) -> None:
     """Map a published similarity threshold to another sentence encoder, by equal shares of real pairs."""
@@ -92,6 +95,8 @@ def transfer(
     threshold: Thresholds = None,
     victim_option: VictimOptions = None,
     trust_pickle: TrustPickle = False,
+    trust_remote_code: TrustRemoteCode = False,
+    trust: TrustTypes = None,
     again: Annotated[bool, typer.Option("--again", help="Score again what was scored before.")] = False,
     json: JsonOnly = False,
 ) -> None:

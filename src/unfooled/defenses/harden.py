@@ -14,7 +14,7 @@ from unfooled.defenses.methods import TRAINING, Hardening, Method, check_trainin
 from unfooled.defenses.settings import settle
 from unfooled.errors import DataError, UserError, VictimError
 from unfooled.training import record
-from unfooled.training.families import FAMILIES, Family, find_family
+from unfooled.training.families import BODY, FAMILIES, Family, find_family
 from unfooled.training.preparation import DEFAULT_SHARE, Prepared, joined, prepare
 from unfooled.training.trainer import Trained, plan_of, train_prepared
 from unfooled.training.watching import TrainObserver
@@ -34,6 +34,7 @@ class Hardened:
     method: str
     settings: Mapping[str, Any]
     trained: Trained | None = None
+    alone: bool = True  # False where the folder may not name its model: the user does, at each load
 
 
 def harden(
@@ -132,8 +133,19 @@ def settings_for(
             raise UserError(
                 f"{base.name} has no training.json: the body it began with is not known", "use start=model"
             )
+        _require_known_body(before, base)
         training = {**before, **training}
     return {name: both[name] for name in method.defaults}, training, family
+
+
+def _require_known_body(before: Mapping[str, Any], base: HuggingFaceVictim) -> None:
+    """A training.json may come from anybody: what it names is read from this machine, never fetched."""
+    body = str(before.get("body", BODY))
+    if body != BODY and not Path(body).expanduser().is_dir():
+        raise UserError(
+            f"{base.name} began with {body!r}, which is no folder here, and a record fetches nothing",
+            "use start=model, or train a new model with --body",
+        )
 
 
 def _wrap(method: Method, model: str, folder: Path, options: Mapping[str, Any], *, restart: bool) -> Hardened:
@@ -147,7 +159,7 @@ def _wrap(method: Method, model: str, folder: Path, options: Mapping[str, Any], 
     settled = settle(method.defaults, options, method.name)
     victim = saving.wrap(method.name, load_victim(model), settled)
     saving.save(victim, folder, model=model)
-    return Hardened(folder, method.name, victim.describe())
+    return Hardened(folder, method.name, victim.describe(), alone=saving.loads_alone(folder))
 
 
 def _with_samples(

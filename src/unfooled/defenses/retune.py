@@ -15,6 +15,7 @@ from unfooled.training.course import Course
 from unfooled.training.families import Family, Value
 from unfooled.training.preparation import Prepared
 from unfooled.training.watching import TrainObserver
+from unfooled.trust import granted
 from unfooled.victims.torch.huggingface import longest_input
 
 
@@ -35,10 +36,13 @@ class Continue(Course):
         from unfooled.victims.torch import word_models as models
 
         models.register()
+        trusted = granted().remote_code  # the folder was looked at when the model was loaded as a victim
         model = transformers.AutoModelForSequenceClassification.from_pretrained(
-            self.folder, local_files_only=True, use_safetensors=True
+            self.folder, local_files_only=True, use_safetensors=True, trust_remote_code=trusted
         )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder, local_files_only=True)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            self.folder, local_files_only=True, trust_remote_code=trusted
+        )
         tokenizer.model_max_length = min(int(options["max_length"]), longest_input(model.config, tokenizer))
         return model.float(), tokenizer
 

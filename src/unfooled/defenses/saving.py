@@ -1,8 +1,10 @@
 """Defended models on disk and by name: `fuse:MODEL`, `five:MODEL`, or a folder with `defense.json`.
 
-    {"format": 1, "method": "five", "model": "../fact", "options": {…}, "fingerprint": "…", "settings": {…}}
+    {"format": 1, "method": "five", "model": "../fact", "fingerprint": "…", "settings": {…}}
 
-`model` is what `load_victim` takes; a path is kept relative to the folder, so both can be moved together.
+`model` is kept relative to the folder, so both can be moved together. A folder may come from anybody, so it
+may only name models and tables that lie below it or beside it (see `named.py`); any other model is named
+again by the user, with the option `model`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 from unfooled.core.victim import Victim
 from unfooled.defenses.ensemble import Ensemble, own_settings
 from unfooled.defenses.methods import Method, all_methods, find_method
+from unfooled.defenses.named import check_settings, named_model, opening, relative_settings, relative_spec
 from unfooled.defenses.settings import build, settle
 from unfooled.errors import UserError, VictimError
 from unfooled.plugins import unknown_name
@@ -45,18 +48,14 @@ def _wrapper(method: str) -> Method:
     return find_method(method)
 
 
-def save(victim: Ensemble, out: Path, *, model: str, options: Mapping[str, Any] | None = None) -> None:
-    """Write `defense.json`; `model` and `options` are what the wrapped victim was loaded by."""
-    settings = dataclasses.asdict(victim.settings)  # type: ignore[call-overload]
-    if settings.get("switch_model"):
-        settings["switch_model"] = relative_spec(settings["switch_model"], out)
+def save(victim: Ensemble, out: Path, *, model: str) -> None:
+    """Write `defense.json`; `model` is what the wrapped victim was loaded by."""
     content = {
         "format": 1,
         "method": victim.method,
         "model": relative_spec(model, out),
-        "options": dict(options or {}),
         "fingerprint": victim.inner.fingerprint(),
-        "settings": settings,
+        "settings": relative_settings(dataclasses.asdict(victim.settings), out),  # type: ignore[call-overload]
         "described": victim.describe(),
     }
     out.mkdir(parents=True, exist_ok=True)
@@ -65,19 +64,15 @@ def save(victim: Ensemble, out: Path, *, model: str, options: Mapping[str, Any] 
     os.replace(scratch, out / DEFENSE_FILE)
 
 
-def relative_spec(model: str, out: Path) -> str:
-    """The same spec with its path, if it is one, seen from `out`."""
-    kinds, colon, rest = model.rpartition(":")
-    path = Path(rest).expanduser()
-    if not path.exists():
-        return model
-    return f"{kinds}{colon}{os.path.relpath(path.resolve(), out.resolve())}"
-
-
-def absolute_spec(model: str, folder: Path) -> str:
-    kinds, colon, rest = model.rpartition(":")
-    path = folder / rest
-    return f"{kinds}{colon}{path.resolve()}" if path.exists() else model
+def loads_alone(out: Path) -> bool:
+    """Whether the folder names all that it needs, as far as a folder may."""
+    saved = _read(out)
+    try:
+        named_model(saved["model"], out)
+        check_settings(saved["settings"], out)
+    except VictimError:
+        return False
+    return True
 
 
 def load_five(
@@ -95,30 +90,30 @@ def load_fuse(
 
 
 def load_defense(
-    rest: str, *, labels: Sequence[str] | None = None, trust_pickle: bool = False, **options: Any
+    rest: str,
+    *,
+    labels: Sequence[str] | None = None,
+    trust_pickle: bool = False,
+    model: str = "",
+    **options: Any,
 ) -> Ensemble:
-    """`FOLDER` with a defense.json; options change what it says"""
+    """`FOLDER` with a defense.json; options change what it says, `model=MODEL` names its model again"""
     folder = Path(rest).expanduser()
     saved = _read(folder)
     method = str(saved["method"])
     if method not in wrappers():
         raise VictimError(f"{folder}: the defence {method!r} is not known", "upgrade unfooled")
     mine, inner = own_settings(_wrapper(method).defaults, options)
-    model = load_victim(
-        absolute_spec(str(saved["model"]), folder),
-        labels=labels,
-        trust_pickle=trust_pickle,
-        **{**saved["options"], **inner},
-    )
-    if model.fingerprint() != saved["fingerprint"] and not (labels or inner):
+    settings = check_settings({k: v for k, v in saved["settings"].items() if k not in mine}, folder)
+    with opening(folder):
+        named = model or named_model(saved["model"], folder)
+        victim = load_victim(named, labels=labels, trust_pickle=trust_pickle, **inner)
+    if victim.fingerprint() != saved["fingerprint"] and not (labels or inner):
         raise VictimError(
-            f"{folder}: the model in {saved['model']} is not the one that was hardened",
+            f"{folder}: the model in {model or saved['model']} is not the one that was hardened",
             "harden it again, or put the old model back",
         )
-    settings = dict(saved["settings"])
-    if settings.get("switch_model"):
-        settings["switch_model"] = absolute_spec(settings["switch_model"], folder)
-    return _wrapped(method, model, settings | mine, name=folder.resolve().name)
+    return _wrapped(method, victim, settings | mine, name=folder.resolve().name)
 
 
 def _around(
@@ -159,7 +154,8 @@ def _read(folder: Path) -> dict[str, Any]:
         for name, kind in (("method", str), ("model", str), ("fingerprint", str), ("settings", dict)):
             if not isinstance(content.get(name), kind):
                 raise ValueError(f"{name} is missing")
-        content.setdefault("options", {})
         return content
+    except RecursionError:
+        raise VictimError(f"{path} is nested too deeply", "write it again with unfooled harden") from None
     except (OSError, ValueError) as error:
         raise VictimError(f"{path} cannot be read: {error}", "write it again with unfooled harden") from error

@@ -20,7 +20,7 @@ from typing import NoReturn
 
 from unfooled.papers.runner import Laboratory, Watcher
 from unfooled.papers.stages import Stage
-from unfooled.runs.workers import no_interrupts, threads
+from unfooled.runs.workers import no_current_folder, no_interrupts, threads
 
 _PATIENCE = 20.0  # seconds in which a helper writes down how far it got
 _LAST_WORDS = 5.0  # the same, when the process that started it is gone
@@ -40,7 +40,7 @@ def helpers(
         try:
             for _ in range(number):
                 one = context.Process(target=_help, args=(tuple(stages), work, data), daemon=True)
-                with threads(share), no_interrupts():
+                with threads(share), no_interrupts(), no_current_folder():
                     one.start()
                 crew.append(one)
             yield

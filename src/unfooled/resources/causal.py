@@ -100,9 +100,13 @@ def build(store: Store, folder: Path, progress: Progress = silent) -> dict[str, 
         transformers: Any = import_module("transformers")
         progress("smollm2: unpacking weights", None)
         source = str(store.path("smollm2-gguf"))
-        tokenizer = transformers.AutoTokenizer.from_pretrained(source, gguf_file=_GGUF)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            source, gguf_file=_GGUF, trust_remote_code=False
+        )
         with _no_bar():
-            read: Any = transformers.AutoModelForCausalLM.from_pretrained(source, gguf_file=_GGUF)
+            read: Any = transformers.AutoModelForCausalLM.from_pretrained(
+                source, gguf_file=_GGUF, trust_remote_code=False
+            )
         progress("smollm2: writing", None)
         # The library refuses to save what it read from such a file, so the weights move to a fresh model.
         config = type(read.config).from_dict(

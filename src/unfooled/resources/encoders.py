@@ -16,7 +16,9 @@ import numpy.typing as npt
 
 from unfooled.batching import Meter, same_length
 from unfooled.errors import MissingExtraError, ResourceError
+from unfooled.model_folder import check_model_folder
 from unfooled.resources import minilm, static, store, use
+from unfooled.trust import granted
 
 Vector = npt.NDArray[np.float32]
 
@@ -114,21 +116,49 @@ def _load_default(folder: Path) -> minilm.MiniLM:
 
 @lru_cache(maxsize=2)
 def _load(name: str) -> Any:
+    local = Path(name).is_dir()
+    if local:
+        check_model_folder(Path(name), name, ResourceError)
+        _refuse_pickles(Path(name), name)
     with quiet():
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise MissingExtraError("a sentence encoder", "torch") from error
         try:
-            model = SentenceTransformer(name, device="cpu", local_files_only=Path(name).is_dir())
-        except (OSError, ValueError) as error:
+            model = SentenceTransformer(
+                name,
+                device="cpu",
+                local_files_only=local,
+                trust_remote_code=granted().remote_code,
+                model_kwargs={"use_safetensors": True},
+            )
+        except Exception as error:  # the library raises nearly anything
+            if "trust_remote_code" in str(error):
+                raise ResourceError(
+                    f"the sentence encoder {name!r} brings Python code of its own, which would run when it "
+                    "is loaded",
+                    "pass --trust-remote-code (in Python: unfooled.trusting(remote_code=True)) if you trust "
+                    "its author",
+                ) from error
             raise ResourceError(
-                f"cannot load the sentence encoder {name!r}: {str(error).splitlines()[0]}",
+                f"cannot load the sentence encoder {name!r}: {type(error).__name__}: "
+                f"{' '.join(str(error).split())[:200]}",
                 f'use "{DEFAULT}", "use", "potion", the folder of a sentence-transformers model, '
                 "or a reachable hub name",
             ) from error
     model.eval()
     return model
+
+
+def _refuse_pickles(folder: Path, name: str) -> None:
+    """Layers behind the transformer are read from a pickle where there is nothing else."""
+    for pickled in sorted(folder.glob("*/pytorch_model.bin")):
+        if not pickled.with_name("model.safetensors").is_file() and not granted().pickle:
+            raise ResourceError(
+                f"{name} holds a pickle, {pickled.relative_to(folder)}, which can run code when it is opened",
+                "save the encoder with safetensors, or pass --trust-pickle if you trust its author",
+            )
 
 
 @contextmanager

@@ -100,7 +100,7 @@ class Training:
         self._source = source
         self.tokenizer = self._read_tokenizer()
         self.model: Any = transformers.AutoModelForMaskedLM.from_pretrained(
-            str(source), local_files_only=True
+            str(source), local_files_only=True, trust_remote_code=False
         )
         self.model.eval()  # no dropout: no text is seen often enough to be learned by heart
         tokens = self.tokenizer.convert_ids_to_tokens(list(range(len(self.tokenizer))))
@@ -114,7 +114,9 @@ class Training:
     def _read_tokenizer(self) -> Any:
         import transformers
 
-        return transformers.AutoTokenizer.from_pretrained(str(self._source), local_files_only=True)
+        return transformers.AutoTokenizer.from_pretrained(
+            str(self._source), local_files_only=True, trust_remote_code=False
+        )
 
     def save(self, folder: Path) -> None:
         """Write the model as any other of its library; a used tokenizer would remember how it was used."""

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unfooled.errors import ResourceError
+from unfooled.resources.checksums import add_checksum
 
 Ints = npt.NDArray[np.int32]
 
@@ -119,6 +120,7 @@ def _save(weights: Weights, path: Path, digest: str) -> None:
     with os.fdopen(handle, "wb") as file:
         np.savez(file, table=weights.table, names=np.frombuffer(json.dumps(names).encode(), dtype=np.uint8))
     os.replace(temporary, path)
+    add_checksum(path.parent, path.name)
 
 
 def normal(word: str) -> str:

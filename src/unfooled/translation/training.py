@@ -20,6 +20,7 @@ from unfooled.training.torch_families import (
     at_home,
     last_checkpoint,
     metrics_of,
+    read_checkpoint,
     require,
     save_model,
     stopped_at,
@@ -167,7 +168,7 @@ def _fit(
         if checkpoint:
             at_home(checkpoint)
         if checkpoint and (state := stopped_at(transformers, checkpoint, options, JUDGED)):
-            save_model(type(model).from_pretrained(state.best_model_checkpoint or checkpoint), tokenizer, out)
+            save_model(read_checkpoint(model, state.best_model_checkpoint or checkpoint), tokenizer, out)
             return metrics_of(state, options, JUDGED)
         trainer = _trainer(
             transformers, options, train, valid, out, model, tokenizer, observer, spent, remember

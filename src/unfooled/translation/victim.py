@@ -13,6 +13,7 @@ from unfooled.core.questions import Asked, Forced, Written
 from unfooled.core.victim import SPECIMEN, Reloadable, TextValue, Victim, digest, digest_files
 from unfooled.core.victim_options import require_not_negative, require_positive
 from unfooled.errors import MissingExtraError, VictimError
+from unfooled.model_folder import check_model_folder
 from unfooled.translation.decoding import (
     Row,
     Signs,
@@ -22,9 +23,10 @@ from unfooled.translation.decoding import (
     write_with_beam,
 )
 from unfooled.translation.inside import WORDS, LooksInside, in_groups
+from unfooled.trust import granted
 from unfooled.victims.torch.hooks import make_steady
 from unfooled.victims.torch.huggingface import HASHED, folder_of, longest_input, tokens_per_pass
-from unfooled.victims.torch.load_errors import explained, require_vocabulary
+from unfooled.victims.torch.load_errors import explained, require_finite, require_size, require_vocabulary
 from unfooled.victims.torch.quiet import quiet
 
 DECIMALS = 4  # kept of a log-probability: float32 noise lies below
@@ -315,25 +317,36 @@ def load(
     local = path.is_dir()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     where = str(path) if local else rest
+    if local:
+        check_model_folder(path, rest, VictimError)
+    trusted = granted().remote_code
     offline = local or os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
     with quiet(), explained(rest, path if local else None):
         from unfooled.translation import networks as translating
 
         translating.register()
-        config = transformers.AutoConfig.from_pretrained(where, local_files_only=offline)
+        config = transformers.AutoConfig.from_pretrained(
+            where, local_files_only=offline, trust_remote_code=trusted
+        )
         if not is_translator(config):
             raise VictimError(
                 f"{rest} is no encoder-decoder that writes text", f"load it as a classifier: hf:{rest}"
             )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(where, local_files_only=offline)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            where, local_files_only=offline, trust_remote_code=trusted
+        )
         require_vocabulary(tokenizer, rest)
+        if local:
+            require_size(transformers.AutoModelForSeq2SeqLM, config, path, rest)
         model, report = transformers.AutoModelForSeq2SeqLM.from_pretrained(
             where,
             config=config,
             local_files_only=offline,
             output_loading_info=True,
+            trust_remote_code=trusted,
             use_safetensors=None if trust_pickle else True,
         )
+        require_finite(model, rest)
     missing = sorted(report["missing_keys"])
     if missing:
         raise VictimError(

@@ -13,6 +13,7 @@ from unfooled.core.victim import Reloadable, Victim
 from unfooled.core.victim_options import as_type, require_positive
 from unfooled.errors import VictimError
 from unfooled.plugins import registry
+from unfooled.trust import granted, trusting
 from unfooled.victims.labels import parse_labels
 from unfooled.victims.thresholds import Thresholded
 
@@ -34,14 +35,17 @@ def load_victim(
     *,
     labels: Sequence[str] | str | None = None,
     trust_pickle: bool = False,
+    trust_remote_code: bool = False,
+    trust_types: Sequence[str] = (),
     thresholds: Mapping[str, float | str] | None = None,
     **options: Any,
 ) -> Victim:
     """Load the classifier that `spec` names.
 
     `labels` names the classes in the model's order. `trust_pickle` allows files that run code when they
-    are opened. `thresholds` are those of the deployed decision, by class (see `thresholds.py`). Any further
-    option belongs to the kind of victim; text is turned into the option's type.
+    are opened, `trust_remote_code` Python that a model's folder brings, `trust_types` classes in a skops file
+    by their full names. `thresholds` are those of the deployed decision, by class (see `thresholds.py`). Any
+    further option belongs to the kind of victim; text is turned into the option's type.
 
     Example:
 
@@ -57,14 +61,18 @@ def load_victim(
     settled = _settle_options(kind, load, options)
     if kind == "sklearn" and Path(rest).name == SKLEARN_FILE and Path(spec).name != SKLEARN_FILE:
         settled.setdefault("name", Path(rest).resolve().parent.name)  # every trained folder has the same file
-    victim = load(rest, labels=names, trust_pickle=trust_pickle, **settled)
+    with trusting(pickle=trust_pickle, remote_code=trust_remote_code, types=trust_types):
+        trust = granted()
+        victim = load(rest, labels=names, trust_pickle=trust.pickle, **settled)
     # Plug-ins and victims that a module holds ready are checked as well.
     require_positive(
         **{size: getattr(victim, size, 1) for size in ("batch_size", "concurrency", "max_tokens")}
     )
     if isinstance(victim, Reloadable):
         victim.spec = spec
-        victim.options = {"labels": names, "trust_pickle": trust_pickle, **settled}
+        also = {"trust_remote_code": trust.remote_code, "trust_types": trust.types}
+        also = {name: value for name, value in also.items() if value}
+        victim.options = {"labels": names, "trust_pickle": trust.pickle, **also, **settled}
     return Thresholded(victim, thresholds) if thresholds else victim
 
 
@@ -113,7 +121,7 @@ def _writes_text(folder: Path) -> bool:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         kinds = " ".join(map(str, config.get("architectures") or ()))
         return bool(config.get("is_encoder_decoder")) and "Classif" not in kinds
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return False  # the loader says what is wrong with it
 
 
@@ -122,7 +130,7 @@ def _is_unfinished(folder: Path) -> bool:
     try:
         record = json.loads((folder / "training.json").read_text(encoding="utf-8"))
         return bool(record["status"] != "finished")
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return False
 
 

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from unfooled.trust import Trust
+
 
 @dataclass(frozen=True)
 class ModelArguments:
@@ -14,13 +16,15 @@ class ModelArguments:
 
     model: str
     labels: str | None = None
-    trust_pickle: bool = False
+    trust: Trust = Trust()  # noqa: RUF009 - frozen
     options: tuple[str, ...] = ()
 
     def words(self) -> list[str]:
         found = ["--model", self.model]
         found += ["--labels", self.labels] if self.labels else []
-        found += ["--trust-pickle"] if self.trust_pickle else []
+        found += ["--trust-pickle"] if self.trust.pickle else []
+        found += ["--trust-remote-code"] if self.trust.remote_code else []
+        found += [word for one in self.trust.types for word in ("--trust", one)]
         return found + [word for one in self.options for word in ("--victim-option", one)]
 
 

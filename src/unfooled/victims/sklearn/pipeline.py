@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shlex
 import sys
 from collections.abc import Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +28,7 @@ from unfooled.core.victim import (
 from unfooled.core.victim_options import option
 from unfooled.errors import MissingExtraError, VictimError
 from unfooled.text import WORD
+from unfooled.trust import granted
 from unfooled.victims.labels import settle_labels
 from unfooled.victims.sklearn.bag_of_words import FastWords
 from unfooled.victims.sklearn.content_digest import stable_digest
@@ -188,7 +192,7 @@ def load(
 
 
 def load_skops(path: Path) -> Any:
-    """Read a skops file that holds nothing but types that skops knows to be harmless."""
+    """Read a skops file that holds nothing but types that skops knows to be harmless, or the user trusts."""
     try:
         import sklearn  # noqa: F401
     except ImportError:
@@ -200,18 +204,27 @@ def load_skops(path: Path) -> Any:
         from skops.io import load as load_checked
     except ImportError:
         raise MissingExtraError("reading a scikit-learn model", "sklearn") from None
+    trusted = granted().types
     try:
-        unknown = get_untrusted_types(file=path)
+        unknown = [name for name in get_untrusted_types(file=path) if name not in trusted]
         if not unknown:
-            return load_checked(path, trusted=[])
+            if trusted:
+                look_beside(path)
+            return load_checked(path, trusted=list(trusted))
     except Exception as error:
-        raise VictimError(
-            f"{path} cannot be read as a skops file: {type(error).__name__}: {error}",
+        raise _unreadable(
+            path,
+            error,
+            "cannot be read as a skops file",
             "save it again with skops.io.dump, with the scikit-learn version that is installed here",
         ) from error
+    told = "; ".join(f"{name} ({origin(name, path)})" for name in unknown[:5])
+    more = f"; and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+    flags = " ".join(f"--trust {shlex.quote(name)}" for name in unknown[:5])
     raise VictimError(
-        f"{path} holds types that are not known to be harmless: {', '.join(unknown[:5])}",
-        "use scikit-learn's own parts, or wrap the model in a function: python:package.module:function",
+        f"{path} holds types that are not known to be harmless: {told}{more}",
+        f"if you know and trust them, pass {flags} (in Python: trust_types=[…]), which runs their code; "
+        "or wrap the model in a function: python:package.module:function",
     )
 
 
@@ -222,13 +235,53 @@ def load_trusted_pickle(path: Path) -> Any:
         import sklearn  # noqa: F401
     except ImportError:
         raise MissingExtraError("reading a scikit-learn model", "sklearn") from None
+    look_beside(path)
     try:
         return joblib.load(path)
     except Exception as error:
-        raise VictimError(
-            f"{path} cannot be unpickled: {type(error).__name__}: {error}",
-            "save it again with the versions that are installed here",
+        raise _unreadable(
+            path, error, "cannot be unpickled", "save it again with the versions that are installed here"
         ) from error
+
+
+def look_beside(path: Path) -> None:
+    """Let the classes of a file that the user trusts be found in its folder and in the current one.
+
+    They come last, so that nothing there can pose as a library, and stay: a class may import more later.
+    """
+    for folder in (str(path.resolve().parent), os.getcwd()):
+        if folder not in sys.path:
+            sys.path.append(folder)
+
+
+def origin(name: str, path: Path) -> str:
+    """Where a type would come from; nothing is imported to find out."""
+    module = name.partition(".")[0]
+    if module == "__main__":
+        return "defined in the script that saved the model, so it cannot be found again: move it to a module"
+    if module in sys.stdlib_module_names:
+        return "part of Python itself, and no part of a model: it may do anything"
+    beside = {str(path.resolve().parent): "beside the model", os.getcwd(): "in the current folder"}
+    for folders, where in ((sys.path, ""), *(([folder], where) for folder, where in beside.items())):
+        if (found := PathFinder.find_spec(module, folders)) is not None:
+            place = Path(found.origin).name if found.origin else module
+            return f"from {place} {where}" if where else f"from the installed package {module}"
+    return f"from the module {module}, which is not here"
+
+
+def _unreadable(path: Path, error: Exception, problem: str, remedy: str) -> VictimError:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return VictimError(
+            f"{path} needs the Python module {error.name}, which is neither installed, nor beside the file, "
+            "nor in the current folder",
+            f"put {error.name.partition('.')[0]}.py beside it, or install it",
+        )
+    if isinstance(error, AttributeError) and "__main__" in str(error):
+        return VictimError(
+            f"{path} was saved by a script that defined a part of it: {error}",
+            "move that class or function to a module of its own, import it from there, and save again",
+        )
+    return VictimError(f"{path} {problem}: {type(error).__name__}: {' '.join(str(error).split())}", remedy)
 
 
 def _require_one_label(pipeline: Any) -> None:

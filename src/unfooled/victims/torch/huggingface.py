@@ -24,10 +24,12 @@ from unfooled.core.victim import (
 )
 from unfooled.core.victim_options import require_not_negative
 from unfooled.errors import MissingExtraError, VictimError
+from unfooled.model_folder import check_model_folder
+from unfooled.trust import granted
 from unfooled.victims.labels import settle_labels
 from unfooled.victims.torch import word_models as models
 from unfooled.victims.torch.hooks import make_steady
-from unfooled.victims.torch.load_errors import explained, require_vocabulary
+from unfooled.victims.torch.load_errors import explained, require_finite, require_size, require_vocabulary
 from unfooled.victims.torch.noise import TorchNoise
 from unfooled.victims.torch.quiet import quiet
 from unfooled.victims.torch.tokens import Tokens, tensors, tokenise
@@ -190,25 +192,36 @@ def load(
     # A worker that forks after the tokenizer's threads have started would hang; one thread is enough.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     where = str(path) if local else rest
+    if local:
+        check_model_folder(path, rest, VictimError)
+    trusted = granted().remote_code
     # Read here, because the library looks only once, when it is imported.
     offline = local or os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
     with quiet(), explained(rest, path if local else None):
         models.register()  # the papers' word models, so that their folders are known
-        config = transformers.AutoConfig.from_pretrained(where, local_files_only=offline)
+        config = transformers.AutoConfig.from_pretrained(
+            where, local_files_only=offline, trust_remote_code=trusted
+        )
         if config.is_encoder_decoder and not any("Classif" in one for one in config.architectures or ()):
             raise VictimError(
                 f"{rest} writes text: it is no classifier", f"load it as what it is: seq2seq:{rest}"
             )
         require_classes(config, rest)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(where, local_files_only=offline)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            where, local_files_only=offline, trust_remote_code=trusted
+        )
         require_vocabulary(tokenizer, rest)
+        if local:
+            require_size(transformers.AutoModelForSequenceClassification, config, path, rest)
         model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
             where,
             config=config,
             local_files_only=offline,
             output_loading_info=True,
+            trust_remote_code=trusted,
             use_safetensors=None if trust_pickle else True,
         )
+        require_finite(model, rest)
     missing = sorted(report["missing_keys"])
     if missing:
         raise VictimError(

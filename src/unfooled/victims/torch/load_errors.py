@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.errors import UserError, VictimError
+from unfooled.trust import granted
 
 _AGAIN = "copy or download the model again"
+_MOST_UNTOLD = 50_000_000  # numbers that need no file: tables of positions and the like
 
 
 @contextlib.contextmanager
@@ -32,9 +34,42 @@ def require_vocabulary(tokenizer: Any, name: str) -> None:
         )
 
 
+def require_size(auto_class: Any, config: Any, folder: Path, name: str) -> None:
+    """The configuration must not ask for far more memory than the weights fill.
+
+    The library makes room for every weight that a configuration names, also for those that no file holds.
+    """
+    import torch
+
+    with torch.device("meta"):  # sizes only, no memory
+        model = auto_class.from_config(config, trust_remote_code=granted().remote_code)
+    named = sum(one.numel() for one in (*model.parameters(), *model.buffers()))
+    held = sum(path.stat().st_size for path in _weights(folder))
+    if named > _MOST_UNTOLD + held * 8:  # even weights of one bit each would be more
+        raise VictimError(
+            f"{name}/config.json describes {named:,} weights, but its files hold {held:,} bytes", _AGAIN
+        )
+
+
+def require_finite(model: Any, name: str) -> None:
+    """One weight that is no number makes every answer none."""
+    import torch
+
+    for key, weight in model.state_dict().items():
+        if weight.is_floating_point() and not torch.isfinite(weight.sum()) and not weight.isfinite().all():
+            raise VictimError(f"{name} holds weights that are no numbers (NaN or infinite), in {key}", _AGAIN)
+
+
+def _weights(folder: Path) -> list[Path]:
+    return [path for pattern in ("*.safetensors", "*.bin") for path in folder.glob(pattern)]
+
+
 def _reason(error: Exception, name: str, folder: Path | None) -> tuple[str, str]:
     text = " ".join(str(error).split())
     kind = type(error).__name__
+    if "trust_remote_code" in text:
+        remedy = "pass --trust-remote-code (in Python: trust_remote_code=True) if you trust its author"
+        return f"{name} brings Python code of its own, which would run when it is loaded", remedy
     if "SafetensorError" in kind or ("safetensor" in text.lower() and "header" in text.lower()):
         return f"the weights of {name} are damaged or cut short ({text[:200]})", _AGAIN
     if folder is not None and (broken := _broken_json(folder)):
