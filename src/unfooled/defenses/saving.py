@@ -19,6 +19,7 @@ from unfooled.defenses.five import Five, FiveVictim
 from unfooled.defenses.fuse import Fuse, FuseVictim
 from unfooled.defenses.settings import build, defaults_of, settle
 from unfooled.errors import UserError, VictimError
+from unfooled.files import write_json
 from unfooled.registry import unknown_name
 from unfooled.victims.base import Victim
 from unfooled.victims.loading import DEFENSE_FILE, load_victim
@@ -55,9 +56,7 @@ def save(victim: Ensemble, out: Path, *, model: str, options: Mapping[str, Any] 
         "described": victim.describe(),
     }
     out.mkdir(parents=True, exist_ok=True)
-    scratch = out / f"{DEFENSE_FILE}.part"
-    scratch.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(scratch, out / DEFENSE_FILE)
+    write_json(out / DEFENSE_FILE, content)
 
 
 def relative_spec(model: str, out: Path) -> str:

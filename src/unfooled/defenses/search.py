@@ -7,7 +7,6 @@ up. Here a trial's worth is the accuracy on clean rows and on pre-made adversari
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 import warnings
@@ -25,6 +24,7 @@ from unfooled.defenses.methods import TRAINING, Method, find_method
 from unfooled.defenses.saving import wrap
 from unfooled.defenses.settings import settle
 from unfooled.errors import DataError, MissingExtraError, UserError
+from unfooled.files import write_json
 from unfooled.training.preparation import Rows
 from unfooled.training.sweep import close_abandoned, draw
 from unfooled.training.watching import TrainObserver
@@ -234,7 +234,7 @@ class _Search:
             "ranges": {name: str(ranges) for name, ranges in self.method.ranges.items()},
             "trials": [_plain(one) for one in trials],
         }
-        _write_json(self.out / RECORD, content)
+        write_json(self.out / RECORD, content)
         try:
             draw_plots(self.out, trials, importance, plain, self.method)
         except MissingExtraError as error:
@@ -298,13 +298,7 @@ def _claim(out: Path, plan: Mapping[str, Any], *, resume: bool, restart: bool) -
             raise UserError(f"{out} already holds a search", "--resume goes on, --restart begins again")
         return
     out.mkdir(parents=True, exist_ok=True)
-    _write_json(record, plan)
-
-
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    scratch = path.with_suffix(".part")
-    scratch.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(scratch, path)
+    write_json(record, plan)
 
 
 def _accuracy(victim: Victim, rows: Rows) -> float:

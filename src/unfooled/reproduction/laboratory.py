@@ -26,6 +26,7 @@ from unfooled.evaluation.illusions.wrappers import Averaged
 from unfooled.evaluation.lock import Lock
 from unfooled.evaluation.run import Observer
 from unfooled.evaluation.session import missing_resources, not_here, require_resources
+from unfooled.files import write_json
 from unfooled.reproduction import doing, translation
 from unfooled.reproduction.provenance import commit
 from unfooled.reproduction.stages import (
@@ -321,9 +322,7 @@ def _unfinished_last(folder: Path) -> tuple[bool, str]:
 
 def write_note(folder: Path, content: dict[str, Any]) -> None:
     """Whole or not at all."""
-    part = folder / f"{FILE}.part"
-    part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, folder / FILE)
+    write_json(folder / FILE, content, indent=1)
 
 
 def _make(folder: Path) -> None:

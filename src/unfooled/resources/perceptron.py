@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import pickle
-import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unfooled.errors import ResourceError
+from unfooled.files import whole_file
 
 Ints = npt.NDArray[np.int32]
 
@@ -95,13 +95,9 @@ def load(folder: Path) -> Weights:
 
 def _save(weights: Weights, path: Path) -> None:
     names = {"tags": weights.tags, "features": list(weights.rows), "tagdict": dict(weights.tagdict)}
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".npz")
-    except OSError:  # a read-only cache: convert in memory every time
-        return
-    with os.fdopen(handle, "wb") as file:
+    # In a cache that may only be read the conversion is made in memory every time.
+    with suppress(OSError), whole_file(path) as part, part.open("wb") as file:
         np.savez(file, table=weights.table, names=np.frombuffer(json.dumps(names).encode(), dtype=np.uint8))
-    os.replace(temporary, path)
 
 
 def normal(word: str) -> str:
