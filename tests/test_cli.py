@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from reviews import sentences, write_csv
+from unfooled.evaluation.run import Run, attack
+from unfooled.victims.fake import FakeVictim
 
 
 def unfooled(*arguments: str, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -31,6 +34,47 @@ def test_help_of_commands_has_examples(command: str) -> None:
     text = unfooled(command, "--help").stdout
     assert "Example" in text
     assert f"unfooled {command}" in text
+
+
+def unread(*arguments: str, cwd: Path, errors_too: bool = False, at_once: bool = False) -> tuple[int, str]:
+    """Exit code and errors of a command whose output nobody reads: `head` that has seen enough."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "unfooled", *arguments],
+            stdout=writer,
+            stderr=writer if errors_too else subprocess.PIPE,
+            cwd=cwd,
+            env=os.environ | {"PYTHONUNBUFFERED": "1" if at_once else ""},
+            timeout=120,
+        )
+    finally:
+        os.close(writer)
+    return done.returncode, (done.stderr or b"").decode()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["--help", "attack --help", "attacks", "attacks --json", "show textfooler", "train --list",
+     "harden --list", "resources --json", "summary run", "summary run --json", "--version"],
+)  # fmt: skip
+def test_output_that_nobody_reads_ends_a_command_quietly(command: str, tmp_path: Path) -> None:
+    if "run" in command:
+        attack(FakeVictim(), sentences(4), "deepwordbug", out=tmp_path / "run")
+    assert unread(*command.split(), cwd=tmp_path) == (141, "")
+    assert unread(*command.split(), cwd=tmp_path, errors_too=True, at_once=True) == (141, "")
+
+
+def test_an_attack_that_nobody_reads_is_still_written_down(tmp_path: Path) -> None:
+    write_csv(tmp_path / "d.csv", sentences(6))
+    arguments = ["attack", "-m", "fake", "-d", "d.csv", "-a", "deepwordbug", "-o", "x", "--json"]
+    assert unread(*arguments, cwd=tmp_path) == (141, "")
+    assert Run(tmp_path / "x").summary().total == 6
+
+
+def test_a_mistake_that_nobody_reads_ends_quietly_too(tmp_path: Path) -> None:
+    assert unread("show", "nothing", cwd=tmp_path, errors_too=True) == (141, "")
 
 
 def test_version() -> None:
