@@ -188,8 +188,7 @@ def build(
     names = source.columns()
     if not names:
         raise _unreadable(source)
-    peek = list(islice(source.rows(), _PEEK))
-    columns = choose_columns(names, peek, where=source.name, text=text, label=label)
+    columns = choose_columns(names, islice(source.rows(), _PEEK), where=source.name, text=text, label=label)
     if edit is not None and edit not in columns.texts:
         raise DataError(
             f"{source.name}: there is no text field {edit!r} to edit",

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from unfooled.data.readers import Digest, Row, digest_file, line_place, text_lines
+from unfooled.data.readers import LONGEST_ROW, Digest, Row, digest_file, line_place, text_lines
 from unfooled.errors import DataError
 
-_LONGEST_RECORD = 1 << 24  # characters; no text to attack is longer
+_MOST_COLUMNS = 10_000
 _QUOTED = re.compile(r'"(?:[^"]++|"")*+("?)')
 
 
@@ -27,7 +28,7 @@ class _Record(NamedTuple):
 class _Feed:
     """Hands lines to the csv module and keeps those of the record being read."""
 
-    def __init__(self, lines: IO[str]) -> None:
+    def __init__(self, lines: Iterator[str]) -> None:
         self.lines = lines
         self.record: list[str] = []
         self.size = 0
@@ -44,7 +45,7 @@ class _Feed:
 
     @property
     def full(self) -> bool:
-        return self.size > _LONGEST_RECORD
+        return self.size > LONGEST_ROW
 
     def start(self) -> None:
         self.record.clear()
@@ -94,8 +95,13 @@ class Delimited:
             raise DataError(
                 f"{self.path}: the file is empty", "a first line with the columns' names is needed"
             )
+        if len(record.cells) > _MOST_COLUMNS:
+            raise DataError(
+                f"{self.path}: the first line has {len(record.cells):,} columns",
+                f"a first line with the names of at most {_MOST_COLUMNS:,} columns is needed",
+            )
         names = tuple(name.strip().removeprefix("\ufeff") for name in record.cells)
-        twice = sorted({name for name in names if name and names.count(name) > 1})
+        twice = sorted(name for name, times in Counter(names).items() if name and times > 1)
         if twice:
             raise DataError(f"{self.path}: column {twice[0]!r} occurs twice in the header", "rename one")
         return names
@@ -129,7 +135,7 @@ class Delimited:
             if feed.ended:
                 end = "never closed"
             elif feed.full:
-                end = f"not closed within {_LONGEST_RECORD:,} characters"
+                end = f"not closed within {LONGEST_ROW:,} characters"
             lost = last - opened
             swallowed = f"; it swallows the {lost:,} lines after it" if lost > 1 else ""
             swallowed = "; it swallows the line after it" if lost == 1 else swallowed
@@ -139,14 +145,14 @@ class Delimited:
             )
         if feed.full:
             raise DataError(
-                f"{self.path}: a field on line {last} is too long (over {_LONGEST_RECORD:,} characters)",
+                f"{self.path}: a field on line {last} is too long (over {LONGEST_ROW:,} characters)",
                 "shorten or remove that row",
             )
 
     def _dialect(self) -> dict[str, Any]:
         csv.field_size_limit(2**31 - 1)
         with text_lines(self.path, self.encoding, "") as lines:
-            header = next(iter(lines), "")
+            header = next(lines, "")
             delimiter = "\t" if ".tsv" in self.path.name.lower() else ","
             if delimiter not in header:
                 delimiter = next((mark for mark in "\t;|," if mark in header), delimiter)

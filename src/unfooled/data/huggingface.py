@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from unfooled.data.readers import Digest, Row, digest_file, row_place
+from unfooled.data.readers import LONGEST_ROW, Digest, Row, digest_file, not_regular, row_place
 from unfooled.errors import DataError, MissingExtraError
 
 _BATCH = 1000
@@ -33,7 +33,10 @@ class SavedFolder:
         return tuple(_open_folder(self.path, self.split).column_names)
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
-        return _rows(_open_folder(self.path, self.split), columns)
+        try:
+            yield from _rows(_open_folder(self.path, self.split), columns)
+        except (ValueError, TypeError, OSError, ArithmeticError) as error:
+            raise _unusable(self.path, error) from error
 
     def class_names(self, column: str) -> tuple[str, ...]:
         return _class_names(_open_folder(self.path, self.split), column)
@@ -92,10 +95,13 @@ def _library() -> Any:
 @lru_cache(maxsize=4)
 def _open_folder(path: Path, split: str) -> Any:
     library = _library()
+    strange = next((file for file in path.rglob("*") if not file.is_file() and not file.is_dir()), None)
+    if strange is not None:  # a pipe would be waited for without end
+        raise not_regular(strange)
     try:
         loaded = library.load_from_disk(os.fspath(path))
     except Exception as error:
-        raise DataError(f"{path}: cannot be opened as a saved data set ({error})") from error
+        raise _unusable(path, error) from error
     if not isinstance(loaded, library.DatasetDict):
         return loaded
     if split not in loaded:
@@ -117,6 +123,13 @@ def _open_hub(repository: str, configuration: str, split: str) -> Any:
         raise _unreachable(repository, error) from error
 
 
+def _unusable(path: Path, error: Exception) -> DataError:
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return DataError(
+        f"{path}: cannot be read as a saved data set ({reason})", "save it again with save_to_disk"
+    )
+
+
 def _unreachable(repository: str, error: Exception) -> DataError:
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     return DataError(
@@ -129,7 +142,9 @@ def _rows(table: Any, columns: Sequence[str] | None) -> Iterator[Row]:
     number = 0
     if columns is not None:
         table = table.select_columns(list(columns))
-    for batch in table.with_format(None).iter(batch_size=_BATCH):
+    # What is dear to hold is taken row by row.
+    step = _BATCH if table.data.nbytes <= LONGEST_ROW * max(1, len(table) // _BATCH) else 1
+    for batch in table.with_format(None).iter(batch_size=step):
         names = list(batch)
         for cells in zip(*batch.values(), strict=True):
             number += 1

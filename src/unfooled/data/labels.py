@@ -13,6 +13,7 @@ from typing import Any
 from unfooled.errors import DataError
 
 MOST_LABELS = 1000  # a column with more distinct values is no label column
+LONGEST_LABEL = 1000  # characters
 _SHOWN = 20
 _PLACES = 5
 
@@ -42,8 +43,14 @@ def label_value(value: Any) -> str:
         value = value.strip()
         if _WHOLE.fullmatch(value):
             return str(int(value.partition(".")[0]))
+        if len(value) > LONGEST_LABEL:
+            raise ValueError(f"the label has {len(value):,} characters: this looks like a text")
+        if any("\ud800" <= char <= "\udfff" for char in value):
+            raise ValueError("the label holds half of a surrogate pair")
         return "" if value.casefold() == "nan" else value
     if isinstance(value, Integral):
+        if abs(int(value)) >= 10**LONGEST_LABEL:
+            raise ValueError("the label is a number with too many digits")
         return str(int(value))
     if isinstance(value, Real):
         number = float(value)

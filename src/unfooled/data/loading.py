@@ -10,11 +10,12 @@ from pathlib import Path
 from unfooled.data.dataset import Dataset, Selection, build
 from unfooled.data.delimited import Delimited
 from unfooled.data.huggingface import HubName, SavedFolder, is_saved_folder
-from unfooled.data.readers import JsonLines, Parquet, Source
+from unfooled.data.readers import JsonLines, Parquet, Source, not_regular, open_regular
 from unfooled.errors import DataError
 
 VARIABLE = "UNFOOLED_DATA"
 FORMATS = ".csv, .tsv, .jsonl (each also .gz), .parquet, a folder of the datasets library, hf:org/name"
+_LARGEST_LIST = 1 << 20  # bytes of labels.json
 _DELIMITED, _JSON, _PARQUET = (".csv", ".tsv", ".tab"), (".jsonl", ".ndjson", ".json"), (".parquet", ".pq")
 
 __all__ = ["Dataset", "find_named_folder", "is_table", "load_data", "named_sets", "open_table"]
@@ -67,6 +68,14 @@ def _open(source: str | Path, split: str, encoding: str) -> Source:
         if not repository:
             raise DataError("hf: needs the name of a data set", "for example hf:stanfordnlp/sst2")
         return HubName(repository, configuration, split)
+    try:
+        return _open_path(source, split, encoding)
+    except (OSError, RuntimeError) as error:  # names that are too long, folders that may not be looked into
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{str(source)[:200]}: cannot be opened ({reason})", "check the path") from error
+
+
+def _open_path(source: str | Path, split: str, encoding: str) -> Source:
     path = Path(source).expanduser()
     if isinstance(source, str) and path.name == source and source in named_sets():
         return _named(Path(os.environ[VARIABLE]) / source, split, encoding)
@@ -79,7 +88,7 @@ def _open(source: str | Path, split: str, encoding: str) -> Source:
     if path.is_file():
         return open_table(path, encoding)
     if path.exists():
-        raise DataError(f"{path}: this is not a regular file", "save the data to a file first")
+        raise not_regular(path)
     if path.name == str(source) and not path.suffix:
         raise _unknown(str(source))
     raise DataError(f"{path}: no such file", f"known formats: {FORMATS}")
@@ -122,9 +131,13 @@ def _named(folder: Path, split: str, encoding: str) -> Source:
         raise DataError(
             f"{folder.name}: there is no split {split!r}", f"choose --split from {', '.join(splits)}"
         )
+    with open_regular(folder / "labels.json") as file:
+        content = file.read(_LARGEST_LIST + 1)
+    if len(content) > _LARGEST_LIST:
+        raise DataError(f"{folder / 'labels.json'}: over {_LARGEST_LIST:,} bytes are no list of classes")
     try:
-        classes = json.loads((folder / "labels.json").read_text(encoding="utf-8"))
-    except ValueError as error:
+        classes = json.loads(content)
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{folder / 'labels.json'}: broken JSON ({error})") from error
     if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
         raise DataError(f"{folder / 'labels.json'}: a list of the classes' names in order is expected")

@@ -190,6 +190,14 @@ def load_parallel(
 
 
 def _open(source: str, columns: Sequence[str] | None, split: str, encoding: str) -> Source:
+    try:
+        return _open_parts(source, columns, split, encoding)
+    except (OSError, RuntimeError) as error:  # names that are too long, folders that may not be looked into
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{source[:200]}: cannot be opened ({reason})", "check the path") from error
+
+
+def _open_parts(source: str, columns: Sequence[str] | None, split: str, encoding: str) -> Source:
     parts = [Path(one).expanduser() for one in source.split(",")]
     if len(parts) > 2:
         raise DataError(f"{source} names {len(parts)} files", FORMS)
