@@ -17,12 +17,12 @@ from unfooled.data import cleaning
 from unfooled.data.cleaning import require_steps
 from unfooled.data.columns import Columns, choose_columns
 from unfooled.data.examples import Example
+from unfooled.data.held import pairs_or_rows
 from unfooled.data.labels import MOST_LABELS, Coding, code_labels, label_value, match_labels
-from unfooled.data.readers import Memory, Row, Source
+from unfooled.data.readers import Row, Source
 from unfooled.errors import DataError
 
 _PEEK = 200
-_LABEL = "label"
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,8 @@ class Dataset:
         name: str = "pairs",
     ) -> Dataset:
         """Texts (or named fields) and labels that are in memory already."""
-        items = [
-            {**(content if isinstance(content, Mapping) else {"text": content}), _LABEL: label}
-            for content, label in pairs
-        ]
-        texts = tuple(column for column in items[0] if column != _LABEL) if items else ()
-        return build(Memory(tuple(items), name), text=texts or None, label=_LABEL, edit=edit, labels=labels)
+        opened = pairs_or_rows(pairs, name)
+        return build(opened.source, text=opened.text, label=opened.label, edit=edit, labels=labels)
 
     def __len__(self) -> int:
         return self._sampled.size if self._sampled is not None else self._window

@@ -34,12 +34,12 @@ class SavedFolder:
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
         try:
-            yield from _rows(_open_folder(self.path, self.split), columns)
+            yield from rows_of(_open_folder(self.path, self.split), columns)
         except (ValueError, TypeError, OSError, ArithmeticError) as error:
             raise _unusable(self.path, error) from error
 
     def class_names(self, column: str) -> tuple[str, ...]:
-        return _class_names(_open_folder(self.path, self.split), column)
+        return class_names_of(_open_folder(self.path, self.split), column)
 
     def digest(self, into: Digest) -> None:
         folder = self.path / self.split if (self.path / "dataset_dict.json").exists() else self.path
@@ -67,10 +67,10 @@ class HubName:
         return tuple(self._table().column_names)
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
-        return _rows(self._table(), columns)
+        return rows_of(self._table(), columns)
 
     def class_names(self, column: str) -> tuple[str, ...]:
-        return _class_names(self._table(), column)
+        return class_names_of(self._table(), column)
 
     def digest(self, into: Digest) -> None:
         # The library's own fingerprint covers the downloaded files and how they were read.
@@ -138,7 +138,7 @@ def _unreachable(repository: str, error: Exception) -> DataError:
     )
 
 
-def _rows(table: Any, columns: Sequence[str] | None) -> Iterator[Row]:
+def rows_of(table: Any, columns: Sequence[str] | None) -> Iterator[Row]:
     number = 0
     if columns is not None:
         table = table.select_columns(list(columns))
@@ -151,5 +151,5 @@ def _rows(table: Any, columns: Sequence[str] | None) -> Iterator[Row]:
             yield Row(number, dict(zip(names, cells, strict=True)))
 
 
-def _class_names(table: Any, column: str) -> tuple[str, ...]:
+def class_names_of(table: Any, column: str) -> tuple[str, ...]:
     return tuple(getattr(table.features.get(column), "names", None) or ())

@@ -6,9 +6,11 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from unfooled.data.dataset import Dataset, Selection, build
 from unfooled.data.delimited import Delimited
+from unfooled.data.held import Held, Opened, open_held
 from unfooled.data.huggingface import HubName, SavedFolder, is_saved_folder
 from unfooled.data.readers import JsonLines, Parquet, Source, not_regular, open_regular
 from unfooled.errors import DataError
@@ -18,11 +20,23 @@ FORMATS = ".csv, .tsv, .jsonl (each also .gz), .parquet, a folder of the dataset
 _LARGEST_LIST = 1 << 20  # bytes of labels.json
 _DELIMITED, _JSON, _PARQUET = (".csv", ".tsv", ".tab"), (".jsonl", ".ndjson", ".json"), (".parquet", ".pq")
 
-__all__ = ["Dataset", "find_named_folder", "is_table", "load_data", "named_sets", "open_table"]
+# Where data is asked for in Python, any of these will do.
+Given: TypeAlias = Dataset | str | Path | Held
+
+__all__ = [
+    "Dataset",
+    "Given",
+    "as_dataset",
+    "find_named_folder",
+    "is_table",
+    "load_data",
+    "named_sets",
+    "open_table",
+]
 
 
 def load_data(
-    source: str | Path,
+    source: str | Path | Held,
     *,
     text: str | Sequence[str] | None = None,
     label: str | None = None,
@@ -38,20 +52,36 @@ def load_data(
 ) -> Dataset:
     """Open a file, a folder, a hub name (`hf:org/name`, `hf:org/name:config`) or a named set.
 
+    Or what is in memory already: a list of pairs (text, label), a dict of columns, a list of rows, a pandas
+    DataFrame or a `datasets.Dataset`.
+
     Columns are guessed unless `text` (one name, or two of a pair) and `label` say otherwise. `edit` names
     the field of a pair that may be changed, the last one by default. `labels` names the classes in the
     data's order. Of the rows from `offset` on, the first `limit` are taken, and of these a random `sample`.
     `clean` names steps that every text goes through first, such as "tweets".
     """
+    opened = Opened(_open(source, split, encoding)) if isinstance(source, str | Path) else open_held(source)
     dataset = build(
-        _open(source, split, encoding),
-        text=text,
-        label=label,
+        opened.source,
+        text=text or opened.text,
+        label=label or opened.label,
         edit=edit,
         labels=labels,
         selection=Selection(offset=offset, limit=limit, sample=sample, seed=seed),
     )
     return dataset.cleaned(clean) if clean else dataset
+
+
+def as_dataset(given: Given, *, labels: Sequence[str] | None = None) -> Dataset:
+    """Whatever a caller gave as data; `labels` names the classes of pairs that are in memory, in order."""
+    if isinstance(given, Dataset):
+        return given
+    if isinstance(given, str | Path):
+        return load_data(given)
+    opened = open_held(given)
+    # Pairs are written for one model, so their numbers are its classes; a table may have an order of its own.
+    names = labels if opened.label is not None else None
+    return build(opened.source, text=opened.text, label=opened.label, labels=names)
 
 
 def named_sets() -> list[str]:

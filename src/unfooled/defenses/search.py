@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from unfooled.data.dataset import Dataset
+from unfooled.data.loading import Given, as_dataset
 from unfooled.defenses.ensemble import ask_in_batches
 from unfooled.defenses.harden import harden
 from unfooled.defenses.methods import TRAINING, Method, find_method
@@ -70,7 +71,7 @@ def search(
     minutes: float | None = None,
     balance: float = 0.5,
     fixed: Mapping[str, Any] | None = None,
-    data: Dataset | None = None,
+    data: Given | None = None,
     seed: int = 0,
     resume: bool = False,
     restart: bool = False,
@@ -91,6 +92,7 @@ def search(
     if chosen.kind == "train" and data is None:
         raise UserError(f"{method} trains, and there is nothing to train on", "give --data")
     _require_optuna()
+    data = None if data is None else as_dataset(data)
     given = dict(fixed or {})
     settle({**(TRAINING if chosen.kind == "train" else {}), **chosen.defaults}, given, method)
     folder = Path(out).expanduser().resolve()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.data.dataset import Dataset
+from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, MissingExtraError
 from unfooled.evaluation.statistics import f1_interval, wilson
 from unfooled.training.metrics import accuracy, confusion, macro_f1
@@ -57,7 +57,7 @@ class Measured:
 
 def compare(
     victims: Iterable[Victim],
-    data: Dataset,
+    data: Given,
     *,
     label_map: Mapping[str, str] | None = None,
     bare: bool = False,
@@ -68,6 +68,7 @@ def compare(
     `victims` may load one after the other: none is kept. `bare` also times a bare forward loop, where there
     is a model to loop.
     """
+    data = as_dataset(data)
     measured: list[Measured] = []
     names: Counter[str] = Counter()
     for victim in victims:

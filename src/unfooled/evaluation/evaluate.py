@@ -17,7 +17,7 @@ from typing import Any
 from unfooled.core.recipe import Recipe, load_recipe
 from unfooled.core.result import Result
 from unfooled.data.dataset import Dataset
-from unfooled.data.loading import load_data
+from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, UserError
 from unfooled.evaluation.export import export
 from unfooled.evaluation.illusions.bench import Bench, Subject, Watcher, read_results
@@ -115,7 +115,7 @@ class Evaluation:
 
 def evaluate(
     models: Mapping[str, Victim | str],
-    data: Dataset | str | Path,
+    data: Given,
     recipe: Recipe | str = "textfooler",
     *,
     out: str | Path,
@@ -140,7 +140,7 @@ def evaluate(
     """
     base, control = roles(list(models), base, control)
     _require(checks, averages, draws, limit, clean_limit)
-    dataset = data if isinstance(data, Dataset) else load_data(data)
+    dataset = as_dataset(data)
     n = len(dataset) if limit is None else min(limit, len(dataset))
     bench = Bench(
         recipe=load_recipe(recipe) if isinstance(recipe, str) else recipe,

@@ -18,8 +18,8 @@ from unfooled.core.result import Result
 from unfooled.core.writing import Asked, TextGoal
 from unfooled.data.dataset import Dataset
 from unfooled.data.examples import Example
-from unfooled.data.loading import load_data
-from unfooled.data.parallel import ParallelText, load_parallel
+from unfooled.data.loading import Given, as_dataset
+from unfooled.data.parallel import ParallelText, as_parallel
 from unfooled.errors import CapabilityError, DataError, VictimError
 from unfooled.evaluation.metrics import Summary, summarise
 from unfooled.evaluation.outputs import keep_attention
@@ -71,7 +71,7 @@ class Run:
 
 def attack(
     victim: Victim | str | Callable[[list[str]], Any],
-    data: Dataset | ParallelText | str | Path | Iterable[tuple[Any, Any]],
+    data: Given | ParallelText,
     recipe: Recipe | str = "textfooler",
     *,
     out: str | Path,
@@ -87,15 +87,15 @@ def attack(
     """Attack every example of `data` and return the finished run.
 
     `victim` is a victim, what `load_victim` takes, or a function from texts to probabilities; `data` is a
-    data set, what `load_data` takes, or pairs of text and label. For a translation model it is parallel text
-    or what `load_parallel` takes.
+    data set or what `load_data` takes: a path, pairs of text and label, a table. For a translation model it
+    is parallel text, what `load_parallel` takes, or pairs of sentences.
 
     The run file in `out` is written as results arrive. The same call again skips finished examples and runs
     the rest, those that ended in an error included; a larger `limit` goes on from the smaller one. `keys`
     attacks only these examples; other keys may follow later into the same run.
     """
     victim = _as_victim(victim)
-    dataset = _as_dataset(data, victim).aligned(victim.labels, label_map)
+    dataset = _fitting(data, victim).aligned(victim.labels, label_map)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     settings = settings or Settings()
     observer = observer or Observer()
@@ -269,9 +269,8 @@ def _as_victim(given: Victim | str | Callable[[list[str]], Any]) -> Victim:
     )
 
 
-def _as_dataset(
-    given: Dataset | ParallelText | str | Path | Iterable[tuple[Any, Any]], victim: Victim
-) -> Dataset | ParallelText:
+def _fitting(given: Given | ParallelText, victim: Victim) -> Dataset | ParallelText:
+    """The data as this kind of victim needs it."""
     writes = isinstance(victim, Translator)
     if isinstance(given, Dataset | ParallelText):
         if writes != isinstance(given, ParallelText):
@@ -281,13 +280,8 @@ def _as_dataset(
             )
         return given
     if writes:
-        if not isinstance(given, str | Path):
-            given = list(given)
-            return ParallelText.from_pairs(given)
-        return load_parallel(given)
-    if isinstance(given, str | Path):
-        return load_data(given)
-    return Dataset.from_pairs(list(given), labels=victim.labels)
+        return as_parallel(given)
+    return as_dataset(given, labels=victim.labels)
 
 
 def _environment(

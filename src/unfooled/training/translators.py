@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from unfooled.data.parallel import ParallelText
+from unfooled.data.held import Held
+from unfooled.data.parallel import ParallelText, as_parallel
 from unfooled.resources import bleu
 from unfooled.training import record
 from unfooled.training.batches import loader_of
@@ -47,10 +48,10 @@ _JUDGED_BY = 300  # sentences that are translated after each epoch
 
 def train_translator(
     family: str,
-    data: ParallelText,
+    data: ParallelText | str | Path | Held,
     out: str | Path,
     *,
-    valid: ParallelText | float = DEFAULT_SHARE,
+    valid: ParallelText | str | Path | Held | float = DEFAULT_SHARE,
     options: Mapping[str, Any] | None = None,
     resume: bool = False,
     restart: bool = False,
@@ -64,6 +65,8 @@ def train_translator(
     watcher = observer or TrainObserver()
     chosen = find_family(family)
     settled = settle(chosen, options or {})
+    data = as_parallel(data)
+    valid = valid if isinstance(valid, float | int) else as_parallel(valid)
     train, held_out, skipped = split_pairs(data, valid, int(settled["seed"]))
     folder = Path(out).expanduser().resolve()
     marks = [data.fingerprint(), valid.fingerprint() if isinstance(valid, ParallelText) else f"{valid:g}"]
