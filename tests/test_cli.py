@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from reviews import sentences, write_csv
+from unfooled.cli.advice import held_out
 from unfooled.evaluation.run import Run, attack
 from unfooled.victims.fake import FakeVictim
 
@@ -204,3 +205,31 @@ def test_hostile_texts_cannot_reach_the_terminal(tmp_path: Path) -> None:
     write_csv(tmp_path / "l.csv", [("a film", "\x1b[31mspam"), ("a film", "ham")])
     done = unfooled("attack", "-m", "fake", "-d", "l.csv", "-a", "deepwordbug", code=2, cwd=tmp_path)
     assert "\x1b" not in done.stderr
+
+
+def test_the_next_attack_is_on_rows_that_were_not_trained_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder, files in {
+        "set": ["labels.json", "train.jsonl.gz", "test.jsonl.gz", "valid.jsonl.gz"],
+        "small": ["labels.json", "train.jsonl.gz", "valid.jsonl.gz"],
+        "saved": ["dataset_dict.json", "train/state.json", "test/state.json"],
+        "both": ["train.en", "train.de", "test.en", "test.de"],
+    }.items():
+        for name in files:
+            (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / name).touch()
+    (tmp_path / "my rows.csv").touch()
+    assert held_out("set", "train", None) == "set"
+    assert held_out("set", "test", None) is None
+    assert held_out("set", "test", "valid") == "set --split valid"
+    assert held_out("small", "train", None) is None
+    assert held_out("small", "train", "valid") == "small --split valid"
+    assert held_out("saved", "train", "0.1") == "saved"
+    assert held_out("both", "train", None) == "both"
+    assert held_out("hf:org/name", "train", None) == "hf:org/name"
+    assert held_out("d.csv", "train", None) is None
+    assert held_out("d.csv", "train", "0.2") is None
+    assert held_out("d.csv", "train", "my rows.csv") == "'my rows.csv'"
+    assert held_out(None, "train", None) is None

@@ -165,7 +165,7 @@ def test_parallel_text_in_every_shape() -> None:
         assert [(example.content[0][1], example.reference) for example in as_parallel(given)] == plain
     with pytest.raises(DataError, match="row 2 of the data is a tuple of 3"):
         as_parallel([("a", "b"), ("a", "b", "c")])
-    with pytest.raises(DataError, match="which of the columns a, b, c"):
+    with pytest.raises(DataError, match="which of the 3 columns a, b, c"):
         as_parallel({"a": ["x"], "b": ["y"], "c": ["z"]})
 
 

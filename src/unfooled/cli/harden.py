@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from unfooled.cli.advice import attack_next
 from unfooled.cli.app import Exit
 from unfooled.cli.compare import duration
 from unfooled.cli.train import TrainProgress
@@ -176,7 +177,9 @@ def _show(hardened: Hardened, options: HardenOptions) -> None:
                 f"the noise on a token is {chosen['relative_noise_norm']:.1f} times as long as an embedding"
             )
     typer.echo(f"model: {options.out}")
-    typer.echo(f"try next: unfooled attack --model {options.out} --data {options.data or 'DATA'} --limit 100")
+    assert options.out is not None
+    line = attack_next(options.out, options.data, split=options.split, valid=options.valid)
+    typer.echo(f"try next: {line}")
 
 
 def _valid(options: HardenOptions) -> Dataset | float:

@@ -84,6 +84,13 @@ def is_saved_folder(path: Path) -> bool:
     return (path / "dataset_dict.json").is_file() or (path / "state.json").is_file()
 
 
+def saved_splits(path: Path) -> list[str]:
+    """The splits of a folder that `DatasetDict.save_to_disk` wrote; none where it is no such folder."""
+    if not (path / "dataset_dict.json").is_file():
+        return []
+    return sorted(file.parent.name for file in path.glob("*/state.json"))
+
+
 def _library() -> Any:
     try:
         import datasets

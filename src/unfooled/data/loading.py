@@ -31,6 +31,7 @@ __all__ = [
     "is_table",
     "load_data",
     "named_sets",
+    "named_splits",
     "open_table",
 ]
 
@@ -89,7 +90,7 @@ def named_sets() -> list[str]:
     root = os.environ.get(VARIABLE, "")
     if not root or not Path(root).is_dir():
         return []
-    return sorted(folder.name for folder in Path(root).iterdir() if _splits(folder))
+    return sorted(folder.name for folder in Path(root).iterdir() if named_splits(folder))
 
 
 def _open(source: str | Path, split: str, encoding: str) -> Source:
@@ -112,7 +113,7 @@ def _open_path(source: str | Path, split: str, encoding: str) -> Source:
     if path.is_dir():
         if is_saved_folder(path):
             return SavedFolder(path, split)
-        if _splits(path):
+        if named_splits(path):
             return _named(path, split, encoding)
         raise DataError(f"{path}: this folder holds no data set", f"known formats: {FORMATS}")
     if path.is_file():
@@ -149,14 +150,15 @@ def open_table(path: Path, encoding: str) -> Source:
     raise DataError(f"{path}: this format is not known", f"known formats: {FORMATS}")
 
 
-def _splits(folder: Path) -> list[str]:
+def named_splits(folder: Path) -> list[str]:
+    """The splits of a folder of `SPLIT.jsonl.gz` files; none where it is no such folder."""
     if not (folder / "labels.json").is_file():
         return []
     return sorted(file.name.removesuffix(".jsonl.gz") for file in folder.glob("*.jsonl.gz"))
 
 
 def _named(folder: Path, split: str, encoding: str) -> Source:
-    splits = _splits(folder)
+    splits = named_splits(folder)
     if split not in splits:
         raise DataError(
             f"{folder.name}: there is no split {split!r}", f"choose --split from {', '.join(splits)}"

@@ -202,7 +202,7 @@ def as_parallel(given: ParallelText | str | Path | Held) -> ParallelText:
     names = source.columns()
     if not 1 <= len(names) <= 2:
         raise DataError(
-            f"{source.name}: which of the columns {', '.join(names) or '(none)'} is the source, which the target?",
+            f"{source.name}: which of the {len(names)} columns {', '.join(names)} is the source?",
             "give two columns, the source first",
         )
     rows = sum(1 for _ in source.rows(names))
