@@ -533,7 +533,7 @@ def test_the_command_trains_and_says_what_to_mend(
     assert "validation accuracy" in out
     assert "epoch 1: validation accuracy" in err
     out, _ = unfooled(*arguments, "--restart", "--text-column", "text", "--clean", "links")
-    assert "--data d.csv --text-column text --clean links --limit 100" in out
+    assert "--data TEST_FILE --text-column text --clean links --limit 100" in out
     facts = json.loads(unfooled(*arguments, "--restart", "--json")[0])
     assert facts["family"] == "svm"
     for wrong, message in (

@@ -228,12 +228,12 @@ def _mismatch(
     typo = "correct these rows, or " if unknown and len(unknown) < len(data) else ""
     return DataError(
         f"{cause}\n    data:   {_shown(data)}\n    victim: {_shown(victim)}{_where(unknown, places)}",
-        f"{typo}pair both sides with --label-map {_likely_map(unknown or data, victim)} "
+        f"{typo}pair both sides with --label-map {_likely_map(data, unknown or data, victim)} "
         "or, where the victim's names are wrong, name its classes in its order with --labels",
     )
 
 
-def _likely_map(data: Sequence[str], victim: Sequence[str]) -> str:
+def _likely_map(data: Sequence[str], unknown: Sequence[str], victim: Sequence[str]) -> str:
     """A map that can be right: of names that are alike, or of numbers that count the classes from one.
 
     Any other pair would be believed, and be wrong as often as not: then only the form is shown.
@@ -241,11 +241,11 @@ def _likely_map(data: Sequence[str], victim: Sequence[str]) -> str:
     if sorted(_numbers(data) or (), key=int) == [str(number + 1) for number in range(len(victim))]:
         pairs = {str(number): name for number, name in enumerate(victim, start=1)}
     else:
-        pairs = _alike(data, victim)
+        pairs = _alike(unknown, victim)
     changed = [f"{label}={name}" for label, name in pairs.items() if label.casefold() != name.casefold()]
     if not changed:
         return "DATA_LABEL=VICTIM_LABEL,…"
-    return ",".join(changed[:_SHOWN]) + (",…" if len(pairs) < len(data) or len(changed) > _SHOWN else "")
+    return ",".join(changed[:_SHOWN]) + (",…" if len(pairs) < len(unknown) or len(changed) > _SHOWN else "")
 
 
 def _alike(data: Sequence[str], victim: Sequence[str]) -> dict[str, str]:
