@@ -127,10 +127,10 @@ def patched(build: Build, at: int, new: bytes) -> Build:
 
 
 def long_texts_stored_once(arrow: Any, writer: Any, path: Path) -> None:
-    """A file of a few MB whose every row points to the same long text: 2 TB when all are written out."""
+    """A file of a few MB whose every row points to the same long text: 8 GB when all are written out."""
     text = os.urandom(2 << 20).hex()
-    values = arrow.DictionaryArray.from_arrays(arrow.array([0] * 500_000, arrow.int32()), [text])
-    writer.write_table(arrow.table({"text": values, "label": arrow.array([0, 1] * 250_000)}), path)
+    values = arrow.DictionaryArray.from_arrays(arrow.array([0] * 2000, arrow.int32()), [text])
+    writer.write_table(arrow.table({"text": values, "label": arrow.array([0, 1] * 1000)}), path)
 
 
 def growing_parquet(arrow: Any, writer: Any, path: Path) -> None:
@@ -251,7 +251,7 @@ CASES = [
     Case("utf-16-le without mark in json", file("a.jsonl", LINES.encode("utf-16-le")), "pass --encoding utf-16-le"),
     Case("utf-16-be without mark read as utf-16", file("a.csv", PLAIN.encode("utf-16-be")),
          "pass --encoding utf-16-be", ((ENCODING, "utf-16"),)),
-    Case("utf-16-le without mark read as utf-16", file("a.csv", PLAIN.encode("utf-16-le")), "2 rows",
+    Case("utf-16-le without mark read as utf-16", file("a.csv", PLAIN.encode("utf-16-le")), "pass --encoding utf-16-le",
          ((ENCODING, "utf-16"),)),
     Case("utf-16-le without mark read as latin-1", file("a.csv", PLAIN.encode("utf-16-le")),
          "pass --encoding utf-16-le", ((ENCODING, "latin-1"),)),
@@ -324,7 +324,7 @@ CASES = [
     Case("texts as labels", file("a.jsonl", "".join(json.dumps({"text": "a", "label": "long " * 400}) + "\n" for _ in range(3))),
          "2,000 characters|1,999 characters"),
     # -- gzip
-    Case("a packed line of 2 GB", packed("a.jsonl.gz", MB, 2048, b'{"text": "'), "too long"),
+    Case("a packed line of 2 GB", packed("a.jsonl.gz", MB, 2048, b'{"text": "'), "too long|more than 200 times"),
     Case("2 GB of packed rows", packed("a.csv.gz", b"good film,1\n" * 87_000, 2048, HEADER), "more than 200 times"),
     Case("2 GB of packed blank lines", packed("a.csv.gz", b"\n" * (1 << 20), 2048, HEADER), "more than 200 times"),
     Case("a packed side of 1 GB", packed("a.en.gz", b"a dog\n" * 170_000, 1024), "more than 200 times",
@@ -369,7 +369,7 @@ CASES = [
     Case("parquet that is no utf-8", parquet(no_utf8), "cannot be read as Parquet"),
     Case("parquet with a name twice", parquet(names_twice), "'text' occurs twice"),
     Case("parquet that grows", parquet(growing_parquet), "more than 200 times|too long"),
-    Case("parquet with a long text in every row", parquet(long_texts_stored_once), "500000 rows"),
+    Case("parquet with a long text in every row", parquet(long_texts_stored_once), "2000 rows"),
     # -- what is no file
     Case("a folder called csv", folder_in_place("a.csv"), "this folder holds no data set"),
     Case("an empty folder", folder_in_place("set"), "this folder holds no data set"),
@@ -416,7 +416,9 @@ resource.setrlimit(resource.RLIMIT_AS, (given["memory"], given["memory"]))
 sys.path[:0] = given["folders"]
 from test_hostile_data import said_of
 said = said_of(given["path"], given["options"], parallel=given["parallel"])
-json.dump({"said": said, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10}, sys.stdout)
+# What `getrusage` tells includes the memory of the process that started this one.
+peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM:"))
+json.dump({"said": said, "megabytes": int(peak) >> 10}, sys.stdout)
 """
 
 

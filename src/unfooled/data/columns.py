@@ -134,4 +134,5 @@ def _missing(where: str, columns: Sequence[str], *, text: bool, label: bool) -> 
 
 
 def _shown(columns: Sequence[str]) -> str:
-    return ", ".join(repr(name) for name in columns[:40]) + (", …" if len(columns) > 40 else "")
+    names = [repr(name if len(name) <= 60 else f"{name[:60]}…") for name in columns[:40]]
+    return ", ".join(names) + (", …" if len(columns) > 40 else "")

@@ -19,7 +19,7 @@ from unfooled.data.columns import Columns, choose_columns
 from unfooled.data.examples import Example
 from unfooled.data.held import pairs_or_rows
 from unfooled.data.labels import MOST_LABELS, Coding, code_labels, label_value, match_labels
-from unfooled.data.readers import Row, Source
+from unfooled.data.readers import Row, Source, check_width
 from unfooled.errors import DataError
 
 _PEEK = 200
@@ -184,6 +184,7 @@ def build(
     names = source.columns()
     if not names:
         raise _unreadable(source)
+    check_width(source.name, len(names))
     columns = choose_columns(names, islice(source.rows(), _PEEK), where=source.name, text=text, label=label)
     if edit is not None and edit not in columns.texts:
         raise DataError(

@@ -12,10 +12,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from unfooled.data.readers import LONGEST_ROW, Digest, Row, digest_file, line_place, text_lines
+from unfooled.data.readers import LONGEST_ROW, Digest, Row, check_width, digest_file, line_place, text_lines
 from unfooled.errors import DataError
 
-_MOST_COLUMNS = 10_000
+_MOST_LINES = 1 << 20  # of one record
 _QUOTED = re.compile(r'"(?:[^"]++|"")*+("?)')
 
 
@@ -45,7 +45,7 @@ class _Feed:
 
     @property
     def full(self) -> bool:
-        return self.size > LONGEST_ROW
+        return self.size > LONGEST_ROW or len(self.record) > _MOST_LINES
 
     def start(self) -> None:
         self.record.clear()
@@ -95,11 +95,7 @@ class Delimited:
             raise DataError(
                 f"{self.path}: the file is empty", "a first line with the columns' names is needed"
             )
-        if len(record.cells) > _MOST_COLUMNS:
-            raise DataError(
-                f"{self.path}: the first line has {len(record.cells):,} columns",
-                f"a first line with the names of at most {_MOST_COLUMNS:,} columns is needed",
-            )
+        check_width(self.name, len(record.cells))
         names = tuple(name.strip().removeprefix("\ufeff") for name in record.cells)
         twice = sorted(name for name, times in Counter(names).items() if name and times > 1)
         if twice:
@@ -136,6 +132,8 @@ class Delimited:
                 end = "never closed"
             elif feed.full:
                 end = f"not closed within {LONGEST_ROW:,} characters"
+                if feed.size <= LONGEST_ROW:
+                    end = f"not closed within {_MOST_LINES:,} lines"
             lost = last - opened
             swallowed = f"; it swallows the {lost:,} lines after it" if lost > 1 else ""
             swallowed = "; it swallows the line after it" if lost == 1 else swallowed

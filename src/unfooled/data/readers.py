@@ -20,7 +20,8 @@ from unfooled.errors import DataError, MissingExtraError
 # What a file may do to the memory and the time of who reads it. Parquet keeps to the same numbers.
 LONGEST_ROW = 1 << 24  # characters of a row; no text to attack is longer
 MOST_GROWTH = 200  # how many times its size a packed file may have unpacked; text reaches 3 to 20
-PACKED_FREELY = 64 << 20  # bytes that any packed file may have unpacked
+MOST_COLUMNS = 10_000
+PACKED_FREELY = 16 << 20  # bytes that any packed file may have unpacked
 
 _CHUNK = 1 << 20
 _PEEK = 200
@@ -93,6 +94,13 @@ def row_place(number: int) -> str:
     return f"row {number} of the data"
 
 
+def check_width(name: str, columns: int) -> None:
+    if columns > MOST_COLUMNS:
+        raise DataError(
+            f"{name}: there are {columns:,} columns", f"name at most {MOST_COLUMNS:,} in the first line"
+        )
+
+
 def digest_file(path: Path, into: Digest) -> None:
     with open_regular(path) as file:
         while chunk := file.read(_CHUNK):
@@ -108,7 +116,6 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, packed: io.BufferedReader, path: Path) -> None:
         self._file = gzip.GzipFile(fileobj=packed)
         self._path = path
-        self._most = max(PACKED_FREELY, MOST_GROWTH * os.fstat(packed.fileno()).st_size)
         self._packed = packed
         self._done = 0
 
@@ -118,7 +125,8 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, into: Any, /) -> int:
         count = self._file.readinto(into)
         self._done += count
-        if self._done > self._most:
+        # Against what was read of it so far: a file of any size is stopped early.
+        if self._done > max(PACKED_FREELY, MOST_GROWTH * self._packed.tell()):
             raise too_much_packed(self._path)
         return count
 
@@ -129,7 +137,7 @@ class _Unpacked(io.RawIOBase):
 
 def too_much_packed(path: Path) -> DataError:
     return DataError(
-        f"{path}: unpacked, this is more than {MOST_GROWTH} times as large as the file and more than "
+        f"{path}: unpacked, this is more than {MOST_GROWTH} times as large as packed, and more than "
         f"{PACKED_FREELY >> 20} MB",
         "no text packs so well; if it is really data, unpack it first",
     )
@@ -227,12 +235,11 @@ def _check_kind(path: Path, head: bytes, encoding: str) -> None:
         marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))
         if name.endswith(("-le", "-be")) or marked or not head:
             return
-        # Without a mark Python takes the order of bytes of this machine, right or wrong.
-        if wide != f"{name}-le":
-            found = wide or ("utf-8" if _is_utf8(head) else "")
-            remedy = f"pass --encoding {found}" if found else f"pass --encoding {name}-le or {name}-be"
-            raise DataError(f"{path}: there is no byte order mark, so this is no plain {name}", remedy)
-    elif wide:
+        found = wide or ("utf-8" if _is_utf8(head) else f"{name}-le or {name}-be")
+        raise DataError(
+            f"{path}: there is no byte order mark, so this is no plain {name}", f"pass --encoding {found}"
+        )
+    if wide:
         raise DataError(
             f"{path}: this looks like {wide.upper()}, not {encoding}", f"pass --encoding {wide.lower()}"
         )
