@@ -452,7 +452,7 @@ def in_a_process(
 
 @pytest.mark.hostile("data files")
 @pytest.mark.parametrize(
-    "case", some(CASES, few=14), ids=lambda case: case.name.encode("unicode_escape").decode()[:60]
+    "case", some(CASES, few=8), ids=lambda case: case.name.encode("unicode_escape").decode()[:60]
 )
 def test_a_hostile_file_is_read_right_or_refused_in_a_sentence(case: Case, tmp_path: Path) -> None:
     path = str(case.build(tmp_path))

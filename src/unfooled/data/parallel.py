@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -197,7 +197,7 @@ def as_parallel(given: ParallelText | str | Path | Held) -> ParallelText:
     if isinstance(given, str | Path):
         return load_parallel(given)
     if not has_columns(given):
-        return ParallelText.from_pairs(given)
+        return ParallelText.from_pairs(cast(Iterable[Any], given))
     source = open_held(given).source
     names = source.columns()
     if not 1 <= len(names) <= 2:
