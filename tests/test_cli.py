@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from reviews import sentences, write_csv
+from unfooled.cli.advice import held_out
+from unfooled.runs.attack import Run, attack
+from unfooled.victims.fake import FakeVictim
 
 
 def unfooled(*arguments: str, code: int = 0, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -31,6 +35,47 @@ def test_help_of_commands_has_examples(command: str) -> None:
     text = unfooled(command, "--help").stdout
     assert "Example" in text
     assert f"unfooled {command}" in text
+
+
+def unread(*arguments: str, cwd: Path, errors_too: bool = False, at_once: bool = False) -> tuple[int, str]:
+    """Exit code and errors of a command whose output nobody reads: `head` that has seen enough."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "unfooled", *arguments],
+            stdout=writer,
+            stderr=writer if errors_too else subprocess.PIPE,
+            cwd=cwd,
+            env=os.environ | {"PYTHONUNBUFFERED": "1" if at_once else ""},
+            timeout=120,
+        )
+    finally:
+        os.close(writer)
+    return done.returncode, (done.stderr or b"").decode()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["--help", "attack --help", "attacks", "attacks --json", "show textfooler", "train --list",
+     "harden --list", "resources --json", "summary run", "summary run --json", "--version"],
+)  # fmt: skip
+def test_output_that_nobody_reads_ends_a_command_quietly(command: str, tmp_path: Path) -> None:
+    if "run" in command:
+        attack(FakeVictim(), sentences(4), "deepwordbug", out=tmp_path / "run")
+    assert unread(*command.split(), cwd=tmp_path) == (141, "")
+    assert unread(*command.split(), cwd=tmp_path, errors_too=True, at_once=True) == (141, "")
+
+
+def test_an_attack_that_nobody_reads_is_still_written_down(tmp_path: Path) -> None:
+    write_csv(tmp_path / "d.csv", sentences(6))
+    arguments = ["attack", "-m", "fake", "-d", "d.csv", "-a", "deepwordbug", "-o", "x", "--json"]
+    assert unread(*arguments, cwd=tmp_path) == (141, "")
+    assert Run(tmp_path / "x").summary().total == 6
+
+
+def test_a_mistake_that_nobody_reads_ends_quietly_too(tmp_path: Path) -> None:
+    assert unread("show", "nothing", cwd=tmp_path, errors_too=True) == (141, "")
 
 
 def test_version() -> None:
@@ -176,3 +221,31 @@ def test_hostile_texts_cannot_reach_the_terminal(tmp_path: Path) -> None:
     write_csv(tmp_path / "l.csv", [("a film", "\x1b[31mspam"), ("a film", "ham")])
     done = unfooled("attack", "-m", "fake", "-d", "l.csv", "-a", "deepwordbug", code=2, cwd=tmp_path)
     assert "\x1b" not in done.stderr
+
+
+def test_the_next_attack_is_on_rows_that_were_not_trained_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder, files in {
+        "set": ["labels.json", "train.jsonl.gz", "test.jsonl.gz", "valid.jsonl.gz"],
+        "small": ["labels.json", "train.jsonl.gz", "valid.jsonl.gz"],
+        "saved": ["dataset_dict.json", "train/state.json", "test/state.json"],
+        "both": ["train.en", "train.de", "test.en", "test.de"],
+    }.items():
+        for name in files:
+            (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / name).touch()
+    (tmp_path / "my rows.csv").touch()
+    assert held_out("set", "train", None) == "set"
+    assert held_out("set", "test", None) is None
+    assert held_out("set", "test", "valid") == "set --split valid"
+    assert held_out("small", "train", None) is None
+    assert held_out("small", "train", "valid") == "small --split valid"
+    assert held_out("saved", "train", "0.1") == "saved"
+    assert held_out("both", "train", None) == "both"
+    assert held_out("hf:org/name", "train", None) == "hf:org/name"
+    assert held_out("d.csv", "train", None) is None
+    assert held_out("d.csv", "train", "0.2") is None
+    assert held_out("d.csv", "train", "my rows.csv") == "'my rows.csv'"
+    assert held_out(None, "train", None) is None

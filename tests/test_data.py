@@ -253,6 +253,30 @@ def test_labels_that_do_not_meet_show_both_lists(data: tuple[str, ...], victim: 
     assert "--label-map" in caught.value.remedy
 
 
+@pytest.mark.parametrize(
+    ("data", "victim", "shown"),
+    [
+        (("ham", "spam"), ("negative", "positive"), "--label-map DATA_LABEL=VICTIM_LABEL,… "),
+        (("0", "1", "2"), ("negative", "positive"), "--label-map DATA_LABEL=VICTIM_LABEL,… "),
+        (("1", "2", "3"), ("neg", "neu", "pos"), "--label-map 1=neg,2=neu,3=pos "),
+        (("good", "bad"), ("bad", "awful"), "--label-map DATA_LABEL=VICTIM_LABEL,… "),
+        (
+            ("neg", "positiv", "ngeative"),
+            ("negative", "positive"),
+            "--label-map positiv=positive,ngeative=negative ",
+        ),
+        (("sport", "unheard"), ("Sports", "World"), "--label-map sport=Sports,… "),
+        (("5", "1"), ("1", "2"), "--label-map DATA_LABEL=VICTIM_LABEL,… "),
+    ],
+)
+def test_only_a_map_that_can_be_right_is_suggested(
+    data: tuple[str, ...], victim: tuple[str, ...], shown: str
+) -> None:
+    with pytest.raises(DataError) as caught:
+        match_labels(data, victim)
+    assert shown in caught.value.remedy
+
+
 def test_a_model_without_classes_is_told_apart() -> None:
     with pytest.raises(DataError, match="has no classes: it writes text"):
         match_labels(("negative", "positive"), ())

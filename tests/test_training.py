@@ -526,11 +526,14 @@ def test_the_command_trains_and_says_what_to_mend(
     arguments = ["train", "--model", "svm", "--data", "d.csv", "--out", "m"]
     out, err = unfooled(*arguments, "--set", "ngrams=2")
     assert "svm trained in" in out
-    assert "try next: unfooled attack --model m --data d.csv --limit 100" in out
+    advice = (
+        "try next: unfooled attack --model m --data TEST_FILE --limit 100  # TEST_FILE: rows that the model"
+    )
+    assert f"{advice} was not trained on\n" in out
     assert "validation accuracy" in out
     assert "epoch 1: validation accuracy" in err
     out, _ = unfooled(*arguments, "--restart", "--text-column", "text", "--clean", "links")
-    assert "--data d.csv --text-column text --clean links --limit 100" in out
+    assert "--data TEST_FILE --text-column text --clean links --limit 100" in out
     facts = json.loads(unfooled(*arguments, "--restart", "--json")[0])
     assert facts["family"] == "svm"
     for wrong, message in (

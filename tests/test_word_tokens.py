@@ -194,6 +194,26 @@ def test_strings_from_parquet(tmp_path: Path, options: dict[str, Any]) -> None:
         read_strings(path)
 
 
+def test_a_damaged_parquet_file_is_refused_in_words(tmp_path: Path) -> None:
+    """Any byte may be wrong, also those that promise how much there is: no other error, bounded memory."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow
+
+    path = tmp_path / "words.parquet"
+    parquet.write_table(pyarrow.table({"index": [f"word{number % 7}" for number in range(50)]}), path)
+    content = path.read_bytes()
+    refused = 0
+    for at in range(4, len(content) - 4):
+        for new in (0x00, 0x7F, 0x97, 0xFF):
+            path.write_bytes(content[:at] + bytes([new]) + content[at + 1 :])
+            try:
+                assert all(isinstance(word, str) for word in read_strings(path))
+            except ResourceError as error:
+                assert error.remedy  # noqa: PT017
+                refused += 1
+    assert refused > 100
+
+
 def test_snappy_references_may_run_into_themselves() -> None:
     assert unsnap(bytes([10, 0b000001_00, ord("a"), ord("b"), 0b000_100_01, 2])) == b"ababababab"
     with pytest.raises(ValueError, match="damaged"):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.core.victim import TextValue, Victim
-from unfooled.data.dataset import Dataset
+from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, MissingExtraError
 from unfooled.metrics.statistics import f1_interval, wilson
 from unfooled.training.metrics import accuracy, confusion, macro_f1
@@ -57,7 +57,7 @@ class Measured:
 
 def compare(
     victims: Iterable[Victim],
-    data: Dataset,
+    data: Given,
     *,
     label_map: Mapping[str, str] | None = None,
     bare: bool = False,
@@ -74,6 +74,7 @@ def compare(
         >>> measured.accuracy
         1.0
     """
+    data = as_dataset(data)
     measured: list[Measured] = []
     names: Counter[str] = Counter()
     for victim in victims:

@@ -26,7 +26,7 @@ from unfooled.core.result import Result
 from unfooled.core.session import Settings
 from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
-from unfooled.data.loading import load_data
+from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, UserError
 from unfooled.metrics.statistics import f1_interval
 from unfooled.metrics.summary import Mean, Rate, Tries, cautions, decided
@@ -120,7 +120,7 @@ class Evaluation:
 
 def evaluate(
     models: Mapping[str, Victim | str],
-    data: Dataset | str | Path,
+    data: Given,
     recipe: Recipe | str = "textfooler",
     *,
     out: str | Path,
@@ -153,7 +153,7 @@ def evaluate(
     """
     base, control = roles(list(models), base, control)
     _require(checks, averages, draws, limit, clean_limit)
-    dataset = data if isinstance(data, Dataset) else load_data(data)
+    dataset = as_dataset(data)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     victims = load_models(models)  # all of them now: a wrong path must not show up after hours
     labels = victims[base].labels

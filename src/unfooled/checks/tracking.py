@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from unfooled.core.recipe import Recipe
 from unfooled.core.session import Settings
-from unfooled.data.dataset import Dataset
+from unfooled.data.loading import Given
 from unfooled.errors import MissingExtraError, UserError
 from unfooled.metrics.summary import Mean, Rate, Summary, summarise
 from unfooled.runs.attack import attack
@@ -91,7 +90,7 @@ def _first_line(error: Exception) -> str:
 
 def watch_robustness(
     trainer: Any,
-    data: Dataset | str | Path | Iterable[tuple[Any, Any]],
+    data: Given,
     *,
     recipe: Recipe | str = "textfooler",
     limit: int = 100,

@@ -7,7 +7,6 @@ any edit says nothing. What is found lies beside the run as JSON, one file per m
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -22,6 +21,7 @@ from unfooled.core.victim import TextValue, Victim
 from unfooled.core.victim_oracle import oracle_for
 from unfooled.data.labels import match_labels
 from unfooled.errors import RunFileError
+from unfooled.files import write_json
 from unfooled.metrics.summary import Rate, decided
 from unfooled.runs.file import RunFile
 
@@ -232,12 +232,9 @@ def _make_room(path: Path) -> None:
 
 def _write(path: Path, found: Transfer) -> None:
     """Whole or not at all."""
-    part = path.with_suffix(f".{os.getpid()}.part")
     try:
-        part.write_text(json.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(part, path)
+        write_json(path, found.to_dict(), indent=1)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise _unwritable(path, error) from error
 
 

@@ -41,6 +41,7 @@ from unfooled.cli.options import (
     TrustRemoteCode,
     TrustTypes,
 )
+from unfooled.cli.pipes import ending_with_the_reader
 from unfooled.errors import UserError
 
 
@@ -51,12 +52,13 @@ class Exit(IntEnum):
     SOME_ERRORS = 3  # finished, but some examples could not be attacked
     GATE_UNDECIDED = 4  # too few examples to tell
     INTERRUPTED = 130
+    NOT_READ = 141  # who reads the output stopped, as `head` does
 
 
 EPILOG = """
 Exit codes: 0 done · 1 a gate failed · 2 something to mend, see the message · 3 done, but some examples
 ended in an error · 4 a gate is not decided by so few examples · 130 interrupted, results so far are saved
-and the same command goes on.
+and the same command goes on · 141 the reader of the output, such as head, stopped reading.
 """
 
 app = typer.Typer(
@@ -352,15 +354,14 @@ def _wait_without_spinning() -> None:
 def main() -> None:
     """Run the command; a user's error is shown without a traceback."""
     _wait_without_spinning()
-    try:
-        app()
-    except UserError as error:
-        from unfooled.report.diffs import visible
+    with ending_with_the_reader(Exit.NOT_READ):
+        try:
+            app()
+        except UserError as error:
+            from unfooled.report.diffs import visible
 
-        typer.echo(f"error: {visible(str(error))}", err=True)
-        sys.exit(Exit.MISTAKE)
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        sys.exit(Exit.INTERRUPTED)
-    except BrokenPipeError:
-        sys.exit(Exit.DONE)
+            typer.echo(f"error: {visible(str(error))}", err=True)
+            sys.exit(Exit.MISTAKE)
+        except KeyboardInterrupt:
+            typer.echo("interrupted", err=True)
+            sys.exit(Exit.INTERRUPTED)

@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from unfooled.checks import replay
+from unfooled.cli.advice import attack_next
 from unfooled.cli.app import Exit
 from unfooled.cli.compare import duration
 from unfooled.cli.train import TrainProgress
@@ -177,16 +178,16 @@ def _show(hardened: Hardened, options: HardenOptions) -> None:
                 f"the noise on a token is {chosen['relative_noise_norm']:.1f} times as long as an embedding"
             )
     typer.echo(f"model: {options.out}")
-    if hardened.alone:
-        again = ""
-    else:
+    assert options.out is not None
+    again = ""
+    if not hardened.alone:
         again = f" --victim-option {shlex.quote(f'model={options.model}')}"
         typer.echo(
             f"note: {options.out} cannot be loaded by itself, because a folder may only name models that lie "
             f"below or beside it: name the model each time, or write {hardened.method}:{options.model}"
         )
-    data = options.data or "DATA"
-    typer.echo(f"try next: unfooled attack --model {options.out}{again} --data {data} --limit 100")
+    line = attack_next(options.out, options.data, split=options.split, valid=options.valid)
+    typer.echo(f"try next: {line}{again}")
 
 
 def _valid(options: HardenOptions) -> Dataset | float:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from types import TracebackType
 from typing import Any, Literal, cast
 
@@ -22,6 +23,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from unfooled.cli.advice import attack_next
 from unfooled.cli.app import Exit
 from unfooled.cli.compare import duration
 from unfooled.cli.values import columns, listed, pairs
@@ -219,10 +221,12 @@ def _show(trained: Trained, options: TrainOptions) -> None:
     typer.echo(f"{trained.family} trained in {duration(trained.seconds)}{': ' if score else ''}{score}")
     typer.echo(f"model: {options.out}")
     told = {"text-column": options.text_column, "label-column": options.label_column, "clean": options.clean}
-    more = "".join(f" --{name} {value}" for name, value in told.items() if value)
+    more = "".join(f" --{name} {quote(value)}" for name, value in told.items() if value)
     if find_family(trained.family).kind == "seq2seq":
         more += " --attack typo"
-    typer.echo(f"try next: unfooled attack --model {options.out} --data {options.data}{more} --limit 100")
+    assert options.out is not None
+    line = attack_next(options.out, options.data, split=options.split, valid=options.valid, more=more)
+    typer.echo(f"try next: {line}")
 
 
 def _valid(options: TrainOptions) -> Dataset | ParallelText | float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from unfooled.data.readers import Row
@@ -42,13 +42,16 @@ class Columns:
 
 def choose_columns(
     columns: Sequence[str],
-    first_rows: Sequence[Row],
+    first_rows: Iterable[Row],
     *,
     where: str,
     text: str | Sequence[str] | None = None,
     label: str | None = None,
 ) -> Columns:
-    """What the user named, completed by guesses; `first_rows` decides between two unknown columns."""
+    """What the user named, completed by guesses; `first_rows` decides between two unknown columns.
+
+    They are looked at one by one, and only there: a row may be large.
+    """
     wanted = [text] if isinstance(text, str) else list(text or ())
     texts = tuple(_given(columns, name, where, "--text-column") for name in wanted)
     if len(set(texts)) < len(texts):
@@ -69,6 +72,11 @@ def choose_columns(
         texts = texts or (second if found == first else first,)
     if not texts or found is None:
         raise _missing(where, columns, text=not texts, label=found is None)
+    for name in (*texts, found):
+        if any("\ud800" <= char <= "\udfff" for char in name):
+            raise DataError(
+                f"{where}: the name of column {name!r} holds half of a surrogate pair", "rename it"
+            )
     return Columns(texts, found)
 
 
@@ -99,13 +107,17 @@ def _guess_texts(columns: Sequence[str], label: str | None) -> tuple[str, ...]:
     return () if one is None else (one,)
 
 
-def _text_of_two(columns: Sequence[str], first_rows: Sequence[Row]) -> str:
+def _text_of_two(columns: Sequence[str], first_rows: Iterable[Row]) -> str:
     """The one of two columns with more distinct values; the longer one where that is a draw."""
-    contents = {
-        name: [str(row.values[name]) for row in first_rows if row.values and row.values.get(name) is not None]
-        for name in columns
-    }
-    return max(columns, key=lambda name: (len(set(contents[name])), sum(map(len, contents[name]))))
+    different: dict[str, set[int]] = {name: set() for name in columns}
+    length = dict.fromkeys(columns, 0)
+    for row in first_rows:
+        for name in columns:
+            if row.values and (value := row.values.get(name)) is not None:
+                content = str(value)
+                different[name].add(hash(content))
+                length[name] += len(content)
+    return max(columns, key=lambda name: (len(different[name]), length[name]))
 
 
 def _missing(where: str, columns: Sequence[str], *, text: bool, label: bool) -> DataError:
@@ -122,4 +134,5 @@ def _missing(where: str, columns: Sequence[str], *, text: bool, label: bool) -> 
 
 
 def _shown(columns: Sequence[str]) -> str:
-    return ", ".join(repr(name) for name in columns[:40]) + (", …" if len(columns) > 40 else "")
+    names = [repr(name if len(name) <= 60 else f"{name[:60]}…") for name in columns[:40]]
+    return ", ".join(names) + (", …" if len(columns) > 40 else "")

@@ -17,12 +17,12 @@ from unfooled.core.example import Example
 from unfooled.data import cleaning
 from unfooled.data.cleaning import require_steps
 from unfooled.data.columns import Columns, choose_columns
+from unfooled.data.held import pairs_or_rows
 from unfooled.data.labels import MOST_LABELS, Coding, code_labels, label_value, match_labels
-from unfooled.data.readers import Memory, Row, Source
+from unfooled.data.readers import Row, Source, check_width
 from unfooled.errors import DataError
 
 _PEEK = 200
-_LABEL = "label"
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,8 @@ class Dataset:
         name: str = "pairs",
     ) -> Dataset:
         """Texts (or named fields) and labels that are in memory already."""
-        items = [
-            {**(content if isinstance(content, Mapping) else {"text": content}), _LABEL: label}
-            for content, label in pairs
-        ]
-        texts = tuple(column for column in items[0] if column != _LABEL) if items else ()
-        return build(Memory(tuple(items), name), text=texts or None, label=_LABEL, edit=edit, labels=labels)
+        opened = pairs_or_rows(pairs, name)
+        return build(opened.source, text=opened.text, label=opened.label, edit=edit, labels=labels)
 
     def __len__(self) -> int:
         return self._sampled.size if self._sampled is not None else self._window
@@ -195,8 +191,8 @@ def build(
     names = source.columns()
     if not names:
         raise _unreadable(source)
-    peek = list(islice(source.rows(), _PEEK))
-    columns = choose_columns(names, peek, where=source.name, text=text, label=label)
+    check_width(source.name, len(names))
+    columns = choose_columns(names, islice(source.rows(), _PEEK), where=source.name, text=text, label=label)
     if edit is not None and edit not in columns.texts:
         raise DataError(
             f"{source.name}: there is no text field {edit!r} to edit",

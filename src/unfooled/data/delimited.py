@@ -5,17 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from unfooled.data.readers import Digest, Row, digest_file, line_place, text_lines
+from unfooled.data.readers import LONGEST_ROW, Digest, Row, check_width, digest_file, line_place, text_lines
 from unfooled.errors import DataError
 
-_LONGEST_RECORD = 1 << 24  # characters; no text to attack is longer
+_MOST_LINES = 1 << 20  # of one record
 # A spreadsheet runs a cell that begins so. Our exports put an apostrophe before it and name in the last
 # column, as a JSON list, which cells of the row got one; so that what is read back is what was written.
 FORMULA = re.compile(r"[=+\-@\t\r]")
@@ -34,7 +35,7 @@ class _Record(NamedTuple):
 class _Feed:
     """Hands lines to the csv module and keeps those of the record being read."""
 
-    def __init__(self, lines: IO[str]) -> None:
+    def __init__(self, lines: Iterator[str]) -> None:
         self.lines = lines
         self.record: list[str] = []
         self.size = 0
@@ -51,7 +52,7 @@ class _Feed:
 
     @property
     def full(self) -> bool:
-        return self.size > _LONGEST_RECORD
+        return self.size > LONGEST_ROW or len(self.record) > _MOST_LINES
 
     def start(self) -> None:
         self.record.clear()
@@ -107,10 +108,11 @@ class Delimited:
             raise DataError(
                 f"{self.path}: the file is empty", "a first line with the columns' names is needed"
             )
+        check_width(self.name, len(record.cells))
         names = tuple(name.strip().removeprefix("\ufeff") for name in record.cells)
         if _is_neutralised(names):
             names = tuple(name[1:] if _SAFE_NAME.match(name) else name for name in names)
-        twice = sorted({name for name in names if name and names.count(name) > 1})
+        twice = sorted(name for name, times in Counter(names).items() if name and times > 1)
         if twice:
             raise DataError(f"{self.path}: column {twice[0]!r} occurs twice in the header", "rename one")
         return names
@@ -144,7 +146,9 @@ class Delimited:
             if feed.ended:
                 end = "never closed"
             elif feed.full:
-                end = f"not closed within {_LONGEST_RECORD:,} characters"
+                end = f"not closed within {LONGEST_ROW:,} characters"
+                if feed.size <= LONGEST_ROW:
+                    end = f"not closed within {_MOST_LINES:,} lines"
             lost = last - opened
             swallowed = f"; it swallows the {lost:,} lines after it" if lost > 1 else ""
             swallowed = "; it swallows the line after it" if lost == 1 else swallowed
@@ -154,14 +158,14 @@ class Delimited:
             )
         if feed.full:
             raise DataError(
-                f"{self.path}: a field on line {last} is too long (over {_LONGEST_RECORD:,} characters)",
+                f"{self.path}: a field on line {last} is too long (over {LONGEST_ROW:,} characters)",
                 "shorten or remove that row",
             )
 
     def _dialect(self) -> dict[str, Any]:
         csv.field_size_limit(2**31 - 1)
         with text_lines(self.path, self.encoding, "") as lines:
-            header = next(iter(lines), "")
+            header = next(lines, "")
             delimiter = "\t" if ".tsv" in self.path.name.lower() else ","
             if delimiter not in header:
                 delimiter = next((mark for mark in "\t;|," if mark in header), delimiter)

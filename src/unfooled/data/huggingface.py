@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from unfooled.data.readers import Digest, Row, digest_file, row_place
+from unfooled.data.readers import LONGEST_ROW, Digest, Row, digest_file, not_regular, row_place
 from unfooled.errors import DataError, MissingExtraError
 
 _BATCH = 1000
@@ -33,10 +33,13 @@ class SavedFolder:
         return tuple(_open_folder(self.path, self.split).column_names)
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
-        return _rows(_open_folder(self.path, self.split), columns)
+        try:
+            yield from rows_of(_open_folder(self.path, self.split), columns)
+        except (ValueError, TypeError, OSError, ArithmeticError) as error:
+            raise _unusable(self.path, error) from error
 
     def class_names(self, column: str) -> tuple[str, ...]:
-        return _class_names(_open_folder(self.path, self.split), column)
+        return class_names_of(_open_folder(self.path, self.split), column)
 
     def digest(self, into: Digest) -> None:
         folder = self.path / self.split if (self.path / "dataset_dict.json").exists() else self.path
@@ -64,10 +67,10 @@ class HubName:
         return tuple(self._table().column_names)
 
     def rows(self, columns: Sequence[str] | None = None) -> Iterator[Row]:
-        return _rows(self._table(), columns)
+        return rows_of(self._table(), columns)
 
     def class_names(self, column: str) -> tuple[str, ...]:
-        return _class_names(self._table(), column)
+        return class_names_of(self._table(), column)
 
     def digest(self, into: Digest) -> None:
         # The library's own fingerprint covers the downloaded files and how they were read.
@@ -81,6 +84,13 @@ def is_saved_folder(path: Path) -> bool:
     return (path / "dataset_dict.json").is_file() or (path / "state.json").is_file()
 
 
+def saved_splits(path: Path) -> list[str]:
+    """The splits of a folder that `DatasetDict.save_to_disk` wrote; none where it is no such folder."""
+    if not (path / "dataset_dict.json").is_file():
+        return []
+    return sorted(file.parent.name for file in path.glob("*/state.json"))
+
+
 def _library() -> Any:
     try:
         import datasets
@@ -92,10 +102,13 @@ def _library() -> Any:
 @lru_cache(maxsize=4)
 def _open_folder(path: Path, split: str) -> Any:
     library = _library()
+    strange = next((file for file in path.rglob("*") if not file.is_file() and not file.is_dir()), None)
+    if strange is not None:  # a pipe would be waited for without end
+        raise not_regular(strange)
     try:
         loaded = library.load_from_disk(os.fspath(path))
     except Exception as error:
-        raise DataError(f"{path}: cannot be opened as a saved data set ({error})") from error
+        raise _unusable(path, error) from error
     if not isinstance(loaded, library.DatasetDict):
         return loaded
     if split not in loaded:
@@ -117,6 +130,13 @@ def _open_hub(repository: str, configuration: str, split: str) -> Any:
         raise _unreachable(repository, error) from error
 
 
+def _unusable(path: Path, error: Exception) -> DataError:
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return DataError(
+        f"{path}: cannot be read as a saved data set ({reason})", "save it again with save_to_disk"
+    )
+
+
 def _unreachable(repository: str, error: Exception) -> DataError:
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     return DataError(
@@ -125,16 +145,18 @@ def _unreachable(repository: str, error: Exception) -> DataError:
     )
 
 
-def _rows(table: Any, columns: Sequence[str] | None) -> Iterator[Row]:
+def rows_of(table: Any, columns: Sequence[str] | None) -> Iterator[Row]:
     number = 0
     if columns is not None:
         table = table.select_columns(list(columns))
-    for batch in table.with_format(None).iter(batch_size=_BATCH):
+    # What is dear to hold is taken row by row.
+    step = _BATCH if table.data.nbytes <= LONGEST_ROW * max(1, len(table) // _BATCH) else 1
+    for batch in table.with_format(None).iter(batch_size=step):
         names = list(batch)
         for cells in zip(*batch.values(), strict=True):
             number += 1
             yield Row(number, dict(zip(names, cells, strict=True)))
 
 
-def _class_names(table: Any, column: str) -> tuple[str, ...]:
+def class_names_of(table: Any, column: str) -> tuple[str, ...]:
     return tuple(getattr(table.features.get(column), "names", None) or ())

@@ -13,8 +13,10 @@ from typing import Any
 from unfooled.errors import DataError
 
 MOST_LABELS = 1000  # a column with more distinct values is no label column
+LONGEST_LABEL = 1000  # characters
 _SHOWN = 20
 _PLACES = 5
+_ALIKE = 0.75  # of difflib: a slip of the pen, not another word
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}(?:\.0+)?")
 _NUMBERED = re.compile(r"(?:label[ _-]?)?(\d{1,4})")
@@ -42,8 +44,14 @@ def label_value(value: Any) -> str:
         value = value.strip()
         if _WHOLE.fullmatch(value):
             return str(int(value.partition(".")[0]))
+        if len(value) > LONGEST_LABEL:
+            raise ValueError(f"the label has {len(value):,} characters: this looks like a text")
+        if any("\ud800" <= char <= "\udfff" for char in value):
+            raise ValueError("the label holds half of a surrogate pair")
         return "" if value.casefold() == "nan" else value
     if isinstance(value, Integral):
+        if abs(int(value)) >= 10**LONGEST_LABEL:
+            raise ValueError("the label is a number with too many digits")
         return str(int(value))
     if isinstance(value, Real):
         number = float(value)
@@ -217,14 +225,43 @@ def _mismatch(
     places: Mapping[str, str] | None = None,
 ) -> DataError:
     unknown = _strangers(rest, victim)
-    left = next(iter([*unknown, *data]), "data")
-    right = next(iter([*difflib.get_close_matches(left, victim, n=1), *victim]), "victim")
     typo = "correct these rows, or " if unknown and len(unknown) < len(data) else ""
     return DataError(
         f"{cause}\n    data:   {_shown(data)}\n    victim: {_shown(victim)}{_where(unknown, places)}",
-        f"{typo}pair both sides with --label-map {left}={right},… "
+        f"{typo}pair both sides with --label-map {_likely_map(data, unknown or data, victim)} "
         "or, where the victim's names are wrong, name its classes in its order with --labels",
     )
+
+
+def _likely_map(data: Sequence[str], unknown: Sequence[str], victim: Sequence[str]) -> str:
+    """A map that can be right: of names that are alike, or of numbers that count the classes from one.
+
+    Any other pair would be believed, and be wrong as often as not: then only the form is shown.
+    """
+    if sorted(_numbers(data) or (), key=int) == [str(number + 1) for number in range(len(victim))]:
+        pairs = {str(number): name for number, name in enumerate(victim, start=1)}
+    else:
+        pairs = _alike(unknown, victim)
+    changed = [f"{label}={name}" for label, name in pairs.items() if label.casefold() != name.casefold()]
+    if not changed:
+        return "DATA_LABEL=VICTIM_LABEL,…"
+    return ",".join(changed[:_SHOWN]) + (",…" if len(pairs) < len(unknown) or len(changed) > _SHOWN else "")
+
+
+def _alike(data: Sequence[str], victim: Sequence[str]) -> dict[str, str]:
+    """Labels with the class that they name, or name but for a slip of the pen."""
+    pairs: dict[str, str] = {}
+    spelled = {name.casefold(): name for name in reversed(victim)}
+    for label in data:
+        if _WHOLE.fullmatch(label):
+            continue
+        named = _by_name([label], victim) or _by_meaning([label], victim)
+        near = difflib.get_close_matches(label.casefold(), spelled, n=1, cutoff=_ALIKE)
+        if named is not None:
+            pairs[label] = victim[named[label]]
+        elif near:
+            pairs[label] = spelled[near[0]]
+    return pairs
 
 
 def _shown(labels: Sequence[str]) -> str:

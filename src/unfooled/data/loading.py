@@ -6,22 +6,38 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from unfooled.data.dataset import Dataset, Selection, build
 from unfooled.data.delimited import Delimited
+from unfooled.data.held import Held, Opened, open_held
 from unfooled.data.huggingface import HubName, SavedFolder, is_saved_folder
-from unfooled.data.readers import JsonLines, Parquet, Source
+from unfooled.data.readers import JsonLines, Parquet, Source, not_regular, open_regular
 from unfooled.errors import DataError
 
 VARIABLE = "UNFOOLED_DATA"
 FORMATS = ".csv, .tsv, .jsonl (each also .gz), .parquet, a folder of the datasets library, hf:org/name"
+_LARGEST_LIST = 1 << 20  # bytes of labels.json
 _DELIMITED, _JSON, _PARQUET = (".csv", ".tsv", ".tab"), (".jsonl", ".ndjson", ".json"), (".parquet", ".pq")
 
-__all__ = ["Dataset", "find_named_folder", "is_table", "load_data", "named_sets", "open_table"]
+# Where data is asked for in Python, any of these will do.
+Given: TypeAlias = Dataset | str | Path | Held
+
+__all__ = [
+    "Dataset",
+    "Given",
+    "as_dataset",
+    "find_named_folder",
+    "is_table",
+    "load_data",
+    "named_sets",
+    "named_splits",
+    "open_table",
+]
 
 
 def load_data(
-    source: str | Path,
+    source: str | Path | Held,
     *,
     text: str | Sequence[str] | None = None,
     label: str | None = None,
@@ -37,6 +53,9 @@ def load_data(
 ) -> Dataset:
     """Open a file, a folder, a hub name (`hf:org/name`, `hf:org/name:config`) or a named set.
 
+    Or what is in memory already: a list of pairs (text, label), a dict of columns, a list of rows, a pandas
+    DataFrame or a `datasets.Dataset`.
+
     Columns are guessed unless `text` (one name, or two of a pair) and `label` say otherwise. `edit` names
     the field of a pair that may be changed, the last one by default. `labels` names the classes in the
     data's order. Of the rows from `offset` on, the first `limit` are taken, and of these a random `sample`.
@@ -48,10 +67,11 @@ def load_data(
         >>> data.labels, len(data)
         (('negative', 'positive'), 4)
     """
+    opened = Opened(_open(source, split, encoding)) if isinstance(source, str | Path) else open_held(source)
     dataset = build(
-        _open(source, split, encoding),
-        text=text,
-        label=label,
+        opened.source,
+        text=text or opened.text,
+        label=label or opened.label,
         edit=edit,
         labels=labels,
         selection=Selection(offset=offset, limit=limit, sample=sample, seed=seed),
@@ -59,12 +79,24 @@ def load_data(
     return dataset.cleaned(clean) if clean else dataset
 
 
+def as_dataset(given: Given, *, labels: Sequence[str] | None = None) -> Dataset:
+    """Whatever a caller gave as data; `labels` names the classes of pairs that are in memory, in order."""
+    if isinstance(given, Dataset):
+        return given
+    if isinstance(given, str | Path):
+        return load_data(given)
+    opened = open_held(given)
+    # Pairs are written for one model, so their numbers are its classes; a table may have an order of its own.
+    names = labels if opened.label is not None else None
+    return build(opened.source, text=opened.text, label=opened.label, labels=names)
+
+
 def named_sets() -> list[str]:
     """Names that `load_data` knows beside files: folders of $UNFOOLED_DATA that hold splits."""
     root = os.environ.get(VARIABLE, "")
     if not root or not Path(root).is_dir():
         return []
-    return sorted(folder.name for folder in Path(root).iterdir() if _splits(folder))
+    return sorted(folder.name for folder in Path(root).iterdir() if named_splits(folder))
 
 
 def _open(source: str | Path, split: str, encoding: str) -> Source:
@@ -73,19 +105,27 @@ def _open(source: str | Path, split: str, encoding: str) -> Source:
         if not repository:
             raise DataError("hf: needs the name of a data set", "for example hf:stanfordnlp/sst2")
         return HubName(repository, configuration, split)
+    try:
+        return _open_path(source, split, encoding)
+    except (OSError, RuntimeError) as error:  # names that are too long, folders that may not be looked into
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{str(source)[:200]}: cannot be opened ({reason})", "check the path") from error
+
+
+def _open_path(source: str | Path, split: str, encoding: str) -> Source:
     path = Path(source).expanduser()
     if isinstance(source, str) and path.name == source and source in named_sets():
         return _named(Path(os.environ[VARIABLE]) / source, split, encoding)
     if path.is_dir():
         if is_saved_folder(path):
             return SavedFolder(path, split)
-        if _splits(path):
+        if named_splits(path):
             return _named(path, split, encoding)
         raise DataError(f"{path}: this folder holds no data set", f"known formats: {FORMATS}")
     if path.is_file():
         return open_table(path, encoding)
     if path.exists():
-        raise DataError(f"{path}: this is not a regular file", "save the data to a file first")
+        raise not_regular(path)
     if path.name == str(source) and not path.suffix:
         raise _unknown(str(source))
     raise DataError(f"{path}: no such file", f"known formats: {FORMATS}")
@@ -116,21 +156,26 @@ def open_table(path: Path, encoding: str) -> Source:
     raise DataError(f"{path}: this format is not known", f"known formats: {FORMATS}")
 
 
-def _splits(folder: Path) -> list[str]:
+def named_splits(folder: Path) -> list[str]:
+    """The splits of a folder of `SPLIT.jsonl.gz` files; none where it is no such folder."""
     if not (folder / "labels.json").is_file():
         return []
     return sorted(file.name.removesuffix(".jsonl.gz") for file in folder.glob("*.jsonl.gz"))
 
 
 def _named(folder: Path, split: str, encoding: str) -> Source:
-    splits = _splits(folder)
+    splits = named_splits(folder)
     if split not in splits:
         raise DataError(
             f"{folder.name}: there is no split {split!r}", f"choose --split from {', '.join(splits)}"
         )
+    with open_regular(folder / "labels.json") as file:
+        content = file.read(_LARGEST_LIST + 1)
+    if len(content) > _LARGEST_LIST:
+        raise DataError(f"{folder / 'labels.json'}: over {_LARGEST_LIST:,} bytes are no list of classes")
     try:
-        classes = json.loads((folder / "labels.json").read_text(encoding="utf-8"))
-    except ValueError as error:
+        classes = json.loads(content)
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{folder / 'labels.json'}: broken JSON ({error})") from error
     if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
         raise DataError(f"{folder / 'labels.json'}: a list of the classes' names in order is expected")

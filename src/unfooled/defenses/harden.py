@@ -9,6 +9,7 @@ from typing import Any
 
 from unfooled.core.victim import CLASSIFICATION, TextValue, digest, task_of
 from unfooled.data.dataset import Dataset
+from unfooled.data.loading import Given, as_dataset
 from unfooled.defenses import saving
 from unfooled.defenses.methods import TRAINING, Hardening, Method, check_training, find_method
 from unfooled.defenses.settings import settle
@@ -42,8 +43,8 @@ def harden(
     model: str,
     out: str | Path,
     *,
-    data: Dataset | None = None,
-    valid: Dataset | float = DEFAULT_SHARE,
+    data: Given | None = None,
+    valid: Given | float = DEFAULT_SHARE,
     options: Mapping[str, Any] | None = None,
     samples: Sequence[tuple[TextValue, int]] | None = None,
     resume: bool = False,
@@ -72,6 +73,7 @@ def harden(
         raise UserError(f"{method} trains, and there is nothing to train on", "give --data")
     base = trainable(model, method)
     settings, training, family = settings_for(chosen, base, options or {})
+    data = as_dataset(data)
     rows = prepare(_aligned(data, base), valid, seed=_seed_of(base))
     if samples is not None:
         rows = _with_samples(chosen, rows, samples, watcher)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from unfooled.defenses.methods import Method, all_methods, find_method
 from unfooled.defenses.named import check_settings, named_model, opening, relative_settings, relative_spec
 from unfooled.defenses.settings import build, settle
 from unfooled.errors import UserError, VictimError
+from unfooled.files import write_json
 from unfooled.plugins import unknown_name
 from unfooled.victims.loading import DEFENSE_FILE, load_victim
 
@@ -59,9 +59,7 @@ def save(victim: Ensemble, out: Path, *, model: str) -> None:
         "described": victim.describe(),
     }
     out.mkdir(parents=True, exist_ok=True)
-    scratch = out / f"{DEFENSE_FILE}.part"
-    scratch.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(scratch, out / DEFENSE_FILE)
+    write_json(out / DEFENSE_FILE, content)
 
 
 def loads_alone(out: Path) -> bool:

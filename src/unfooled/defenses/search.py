@@ -7,7 +7,6 @@ up. Here a trial's worth is the accuracy on clean rows and on pre-made adversari
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 import warnings
@@ -20,12 +19,14 @@ import numpy as np
 
 from unfooled.core.victim import Victim, digest
 from unfooled.data.dataset import Dataset
+from unfooled.data.loading import Given, as_dataset
 from unfooled.defenses.ensemble import ask_in_batches
 from unfooled.defenses.harden import harden
 from unfooled.defenses.methods import TRAINING, Method, find_method
 from unfooled.defenses.saving import wrap
 from unfooled.defenses.settings import settle
 from unfooled.errors import DataError, MissingExtraError, UserError
+from unfooled.files import write_json
 from unfooled.training.preparation import Rows
 from unfooled.training.sweep import close_abandoned, draw
 from unfooled.training.watching import TrainObserver
@@ -70,7 +71,7 @@ def search(
     minutes: float | None = None,
     balance: float = 0.5,
     fixed: Mapping[str, Any] | None = None,
-    data: Dataset | None = None,
+    data: Given | None = None,
     seed: int = 0,
     resume: bool = False,
     restart: bool = False,
@@ -91,6 +92,7 @@ def search(
     if chosen.kind == "train" and data is None:
         raise UserError(f"{method} trains, and there is nothing to train on", "give --data")
     _require_optuna()
+    data = None if data is None else as_dataset(data)
     given = dict(fixed or {})
     settle({**(TRAINING if chosen.kind == "train" else {}), **chosen.defaults}, given, method)
     folder = Path(out).expanduser().resolve()
@@ -234,7 +236,7 @@ class _Search:
             "ranges": {name: str(ranges) for name, ranges in self.method.ranges.items()},
             "trials": [_plain(one) for one in trials],
         }
-        _write_json(self.out / RECORD, content)
+        write_json(self.out / RECORD, content)
         try:
             draw_plots(self.out, trials, importance, plain, self.method)
         except MissingExtraError as error:
@@ -298,13 +300,7 @@ def _claim(out: Path, plan: Mapping[str, Any], *, resume: bool, restart: bool) -
             raise UserError(f"{out} already holds a search", "--resume goes on, --restart begins again")
         return
     out.mkdir(parents=True, exist_ok=True)
-    _write_json(record, plan)
-
-
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    scratch = path.with_suffix(".part")
-    scratch.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(scratch, path)
+    write_json(record, plan)
 
 
 def _accuracy(victim: Victim, rows: Rows) -> float:

@@ -29,6 +29,7 @@ from typing import Any, cast
 from unfooled.core.result import Result
 from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
+from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import RunFileError, UserError, VictimError
 from unfooled.internals.attention import Attention, compare_attention, shifts_of
 from unfooled.internals.embeddings import (
@@ -88,7 +89,7 @@ def analyse(
     victim: Victim | None = None,
     against: Mapping[str, Victim] | None = None,
     nearest: Find | None = None,
-    data: Dataset | None = None,
+    data: Given | None = None,
     keys: Sequence[int] | None = None,
     examples: int = 3,
     limit: int | None = None,
@@ -104,6 +105,7 @@ def analyse(
     without it these are the first `examples` successes. `limit` restricts the look inside to the first ones.
     """
     observer = observer or AnalysisObserver()
+    data = None if data is None else as_dataset(data)
     _check(only, victim, keys)
     if data is not None and "pca" in only and features == "sentence":
         require_vectors(victim)  # now, not after minutes of computing

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from unfooled.attacks.parts.constraints import Scale, on_scale
 from unfooled.attacks.parts.search import attackable
-from unfooled.data.dataset import Dataset
+from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, MissingExtraError
 from unfooled.text import Text, match_case
 
@@ -73,7 +73,7 @@ class Calibration:
 
 
 def make_pairs(
-    data: Dataset,
+    data: Given,
     nearest: Nearest | None,
     *,
     count: int = 2000,
@@ -86,6 +86,7 @@ def make_pairs(
         raise DataError(f"there are no pairs of the kind {kinds!r}", f"use {', '.join(get_args(Kinds))}")
     if nearest is None and kinds != "random":
         raise ValueError("neighbours are asked for, but nobody gives any")
+    data = as_dataset(data)
     texts = [(one.key, one.text()) for one in data if not one.problem]
     texts = [(key, text) for key, text in texts if attackable(text, STOPWORDS)]
     vocabulary = sorted({word.lower() for _, text in texts for word in text.words if word.isalpha()})

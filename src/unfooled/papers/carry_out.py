@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -22,6 +21,7 @@ from unfooled.core.session import Settings
 from unfooled.core.victim import TextValue
 from unfooled.defenses.harden import harden
 from unfooled.errors import RunFileError
+from unfooled.files import write_json, write_whole
 from unfooled.internals.analysis import analyse
 from unfooled.metrics.measures import measure_run
 from unfooled.metrics.summary import decided
@@ -153,7 +153,7 @@ def results_in(folder: Path) -> list[Result]:
 def _attack(stage: Attack, lab: Laboratory, folder: Path) -> None:
     keys = _rows(stage, lab) if stage.rows else None
     if keys is not None and not keys:
-        _write_whole(folder / NOTHING, "no row was left\n")
+        write_whole(folder / NOTHING, "no row was left\n")
         return
     with lab.watcher.attacking(stage.name) as observer:
         attack(
@@ -197,7 +197,7 @@ def _show(stage: Show, lab: Laboratory, folder: Path) -> None:
             label = names[one.label]
             samples[one.key] = Sample(one.key, label, one.fields, one.field, one.perturbed, one.edits)
     if not samples:
-        _write_whole(folder / NOTHING, "there was no text\n")
+        write_whole(folder / NOTHING, "there was no text\n")
         return
     asked = Votes(victim, draws=stage.draws) if stage.draws else victim
     with lab.watcher.attacking(stage.name) as observer:
@@ -216,7 +216,7 @@ def _vocabulary(stage: Vocabulary, lab: Laboratory, folder: Path) -> None:
     if len(words) > stage.size:
         drawn = np.random.default_rng(stage.seed).choice(len(words), stage.size, replace=False)
         words = [words[place] for place in np.sort(drawn)]
-    _write_whole(folder / "words.txt", "".join(f"{word}\n" for word in words))
+    write_whole(folder / "words.txt", "".join(f"{word}\n" for word in words))
 
 
 def _chosen(stage: Chosen, lab: Laboratory, folder: Path) -> None:
@@ -234,7 +234,7 @@ def _chosen(stage: Chosen, lab: Laboratory, folder: Path) -> None:
     if len(both) > stage.n:
         drawn = np.random.default_rng(stage.seed).choice(len(both), stage.n, replace=False)
         both = [both[place] for place in np.sort(drawn)]
-    _write_json(folder / NUMBERS, {"rows": both, "of": stage.of, "accuracy": accuracy})
+    write_json(folder / NUMBERS, {"rows": both, "of": stage.of, "accuracy": accuracy}, indent=1)
 
 
 def _right(answer: tuple[float, ...] | Exception, label: int) -> bool:
@@ -250,10 +250,10 @@ def _transfer(stage: Transfer, lab: Laboratory, folder: Path) -> None:
     try:
         found = transfer(lab.done[stage.run].folder / RUN, lab.model(stage.model))
     except RunFileError:
-        _write_json(folder / NUMBERS, {"fooled": {}})  # nothing fooled the first model
+        write_json(folder / NUMBERS, {"fooled": {}}, indent=1)  # nothing fooled the first model
         return
     moved = {str(one.key): int(one.fooled) for one in found.examples if one.right_before}
-    _write_json(folder / NUMBERS, {"fooled": moved})
+    write_json(folder / NUMBERS, {"fooled": moved}, indent=1)
 
 
 def _inside(stage: Inside, lab: Laboratory, folder: Path) -> None:
@@ -276,7 +276,7 @@ def _inside(stage: Inside, lab: Laboratory, folder: Path) -> None:
         heads = told.theorem.of("model")
         numbers["theorem"] = {f"{one.layer}.{one.head}": one.worst / one.bound for one in heads}
         numbers["theorem random"] = {str(one.d): one.worst / one.bound for one in told.theorem.of("random")}
-    _write_json(folder / NUMBERS, numbers)
+    write_json(folder / NUMBERS, numbers, indent=1)
 
 
 def _distances(run: Path, victim: Any) -> dict[str, float]:
@@ -294,13 +294,3 @@ def _text(one: Result, content: str) -> TextValue:
     """All fields, with `content` in the place of the edited one."""
     texts = [content if place == one.field else old for place, (_, old) in enumerate(one.fields)]
     return texts[0] if len(texts) == 1 else tuple(texts)
-
-
-def _write_json(path: Path, content: Any) -> None:
-    _write_whole(path, json.dumps(content, indent=1) + "\n")
-
-
-def _write_whole(path: Path, text: str) -> None:
-    part = path.with_suffix(".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)

@@ -25,6 +25,7 @@ from unfooled.data.dataset import Dataset
 from unfooled.data.loading import VARIABLE, load_data
 from unfooled.defenses.saving import wrap
 from unfooled.errors import LockedError, UserError
+from unfooled.files import write_json
 from unfooled.papers import carry_out as doing
 from unfooled.papers import translation
 from unfooled.papers.provenance import commit
@@ -322,9 +323,7 @@ def _unfinished_last(folder: Path) -> tuple[bool, str]:
 
 def write_note(folder: Path, content: dict[str, Any]) -> None:
     """Whole or not at all."""
-    part = folder / f"{FILE}.part"
-    part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, folder / FILE)
+    write_json(folder / FILE, content, indent=1)
 
 
 def _make(folder: Path) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unfooled.errors import ResourceError
+from unfooled.files import scratch_folder
 from unfooled.resources import store
 from unfooled.resources.store import Progress, silent
 from unfooled.resources.vectors import Matrix, read_vectors, unit_rows
@@ -170,15 +169,11 @@ def _table_of_vectors(path: Path) -> Path:
     if not folder.is_dir():
         words, matrix = read_vectors(path)
         table = NeighbourTable.from_vectors(words, matrix)
-        root.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=".neighbours-", dir=root))
-        try:
+        with scratch_folder(root, "neighbours") as scratch:
             table.save(scratch / "new")
             try:
                 os.rename(scratch / "new", folder)
             except OSError:  # another process made the same one first
                 if not folder.is_dir():
                     raise
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
     return folder

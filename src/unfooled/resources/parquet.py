@@ -17,6 +17,7 @@ _PLAIN, _OLD_DICTIONARY, _DICTIONARY = 0, 2, 8
 _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _NO_CODEC, _SNAPPY = 0, 1
 _OPTIONAL = 1
+_MOST_WORDS = 1 << 24
 _STRINGS = 6  # the physical type BYTE_ARRAY
 
 
@@ -25,7 +26,7 @@ def read_strings(path: Path) -> list[str]:
     content = path.read_bytes()
     try:
         return _column(content)
-    except (IndexError, KeyError, ValueError) as error:
+    except (IndexError, KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ResourceError(
             f"{path} cannot be read as a Parquet file with one column of strings ({error})",
             "get the file again; it may be cut short or written with options that are not understood",
@@ -53,17 +54,25 @@ def _column(content: bytes) -> list[str]:
 
 def _chunk(content: bytes, column: dict[int, Any], *, optional: bool) -> list[str]:
     codec, promised = column[4], column[5]
+    if promised > _MOST_WORDS:
+        raise ValueError(f"{promised:,} words are promised")
     at = min(offset for offset in (column.get(11), column[9]) if offset)
+    if not 0 < at < len(content):
+        raise ValueError("its table of contents is damaged")
     dictionary: list[str] = []
     words: list[str] = []
     while len(words) < promised:
         header, start = _struct(content, at)
+        if not 0 <= header[3] <= len(content) - start:
+            raise ValueError("a page ends too early")
         at = start + header[3]
         body = _unpacked(content[start:at], codec, header[2])
         if header[1] == _DICTIONARY_PAGE:
             dictionary = list(_plain(body, 0, header[7][1]))
         elif header[1] == _DATA_PAGE:
             count, encoding = header[5][1], header[5][2]
+            if count > promised:
+                raise ValueError("a page promises more words than the file")
             begin = 0
             if optional:
                 begin = 4 + int.from_bytes(body[:4], "little")
@@ -98,13 +107,14 @@ def _small_numbers(body: bytes, width: int, count: int) -> list[int]:
     while len(numbers) < count:
         head, at = _varint(body, at)
         if head & 1:
-            size = (head >> 1) * width
-            packed = int.from_bytes(body[at : at + size], "little")
-            numbers += _packed(packed, (head >> 1) * 8, width, mask)
-            at += size
+            # No more than is asked for: a damaged page may promise any number.
+            groups = min(head >> 1, (count - len(numbers) + 7) // 8)
+            packed = int.from_bytes(body[at : at + groups * width], "little")
+            numbers += _packed(packed, groups * 8, width, mask)
+            at += (head >> 1) * width
         else:
             value = int.from_bytes(body[at : at + whole], "little")
-            numbers += [value] * (head >> 1)
+            numbers += [value] * min(head >> 1, count - len(numbers))
             at += whole
     return numbers[:count]
 
@@ -174,6 +184,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 128:
             return value, at
         shift += 7
+        if shift > 63:
+            raise ValueError("a number is damaged")
 
 
 def _struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
@@ -202,12 +214,16 @@ def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:
         return None, at + 8
     if kind == 8:
         size, at = _varint(data, at)
+        if size > len(data) - at:
+            raise ValueError("its table of contents is damaged")
         return data[at : at + size], at + size
     if kind in (9, 10):
         count, inner = data[at] >> 4, data[at] & 15
         at += 1
         if count == 15:
             count, at = _varint(data, at)
+        if count > len(data) - at:
+            raise ValueError("its table of contents is damaged")
         values = []
         for _ in range(count):
             value, at = (data[at] == 1, at + 1) if inner in (1, 2) else _value(data, at, inner)

@@ -10,11 +10,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import pickle
-import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unfooled.errors import ResourceError
+from unfooled.files import whole_file
 from unfooled.resources.checksums import add_checksum
 
 Ints = npt.NDArray[np.int32]
@@ -113,14 +113,13 @@ def _save(weights: Weights, path: Path, digest: str) -> None:
         "features": list(weights.rows),
         "tagdict": dict(weights.tagdict),
     }
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".npz")
-    except OSError:  # a read-only cache: convert in memory every time
-        return
-    with os.fdopen(handle, "wb") as file:
-        np.savez(file, table=weights.table, names=np.frombuffer(json.dumps(names).encode(), dtype=np.uint8))
-    os.replace(temporary, path)
-    add_checksum(path.parent, path.name)
+    # In a cache that may only be read the conversion is made in memory every time.
+    with suppress(OSError):
+        with whole_file(path) as part, part.open("wb") as file:
+            np.savez(
+                file, table=weights.table, names=np.frombuffer(json.dumps(names).encode(), dtype=np.uint8)
+            )
+        add_checksum(path.parent, path.name)
 
 
 def normal(word: str) -> str:

@@ -14,15 +14,15 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from unfooled.errors import ResourceError
+from unfooled.files import follow_umask, scratch_folder
 from unfooled.plugins import unknown_name
 from unfooled.resources.checksums import changed_file, write_checksums
 from unfooled.resources.manifest import Resource, built_in
@@ -181,27 +181,25 @@ class Store:
     @contextmanager
     def _incoming(self, resource: Resource, *, replace: bool = False) -> Iterator[tuple[Path, Path]]:
         """A scratch folder and, in it, the folder to fill; moved into place if the body succeeds."""
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            scratch = Path(tempfile.mkdtemp(prefix=f".{resource.name}-", dir=self.root))
-        except OSError as error:
-            raise ResourceError(
-                f"cannot write to the resource cache {self.root}: {error.strerror}",
-                "set UNFOOLED_CACHE to a folder that you may write to",
-            ) from error
-        try:
-            folder = scratch / "new"
-            folder.mkdir()
+        with ExitStack() as stack:
             try:
+                scratch = stack.enter_context(scratch_folder(self.root, resource.name))
+            except OSError as error:
+                raise ResourceError(
+                    f"cannot write to the resource cache {self.root}: {error.strerror}",
+                    "set UNFOOLED_CACHE to a folder that you may write to",
+                ) from error
+            folder = scratch / "new"
+            try:
+                folder.mkdir()
                 yield scratch, folder
+                follow_umask(folder)
                 self._move_in(resource, folder, scratch, replace=replace)
             except OSError as error:
                 raise ResourceError(
                     f"cannot store the resource {resource.name!r} in {self.root}: {error.strerror or error}",
                     "make room there, or set UNFOOLED_CACHE to another folder",
                 ) from error
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
 
     def _move_in(self, resource: Resource, folder: Path, scratch: Path, *, replace: bool) -> None:
         target = self.root / resource.folder

@@ -31,7 +31,7 @@ from unfooled.core.session import (
 )
 from unfooled.core.victim import TextValue, Victim
 from unfooled.data.dataset import Dataset
-from unfooled.data.loading import load_data
+from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, VictimError
 from unfooled.metrics.summary import FEW_EDITS, Summary, summarise
 from unfooled.runs.coverage import look_at
@@ -39,7 +39,7 @@ from unfooled.runs.file import RunFile
 from unfooled.runs.workers import attack_in_workers
 from unfooled.translation.attempt import TextGoal
 from unfooled.translation.outputs import keep_attention
-from unfooled.translation.parallel import ParallelText, load_parallel
+from unfooled.translation.parallel import ParallelText, as_parallel
 from unfooled.translation.preflight import preflight_translator
 from unfooled.translation.victim import Translator
 from unfooled.victims.function import FunctionVictim
@@ -97,7 +97,7 @@ class Run:
 
 def attack(
     victim: Victim | str | Callable[[list[str]], Any],
-    data: Dataset | ParallelText | str | Path | Iterable[tuple[Any, Any]],
+    data: Given | ParallelText,
     recipe: Recipe | str = "textfooler",
     *,
     out: str | Path,
@@ -114,8 +114,8 @@ def attack(
     """Attack every example of `data` and return the finished run.
 
     `victim` is a victim, what `load_victim` takes, or a function from texts to probabilities; `data` is a
-    data set, what `load_data` takes, or pairs of text and label. For a translation model it is parallel text
-    or what `load_parallel` takes.
+    data set or what `load_data` takes: a path, pairs of text and label, a table. For a translation model it
+    is parallel text, what `load_parallel` takes, or pairs of sentences.
 
     The run file in `out` is written as results arrive. The same call again skips finished examples and runs
     the rest, those that ended in an error included; a larger `limit` goes on from the smaller one. Of an
@@ -130,7 +130,7 @@ def attack(
         ['success']
     """
     victim = _as_victim(victim)
-    dataset = _as_dataset(data, victim).aligned(victim.labels, label_map)
+    dataset = _fitting(data, victim).aligned(victim.labels, label_map)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     settings = settings or Settings()
     observer = observer or Observer()
@@ -322,9 +322,8 @@ def _as_victim(given: Victim | str | Callable[[list[str]], Any]) -> Victim:
     )
 
 
-def _as_dataset(
-    given: Dataset | ParallelText | str | Path | Iterable[tuple[Any, Any]], victim: Victim
-) -> Dataset | ParallelText:
+def _fitting(given: Given | ParallelText, victim: Victim) -> Dataset | ParallelText:
+    """The data as this kind of victim needs it."""
     writes = isinstance(victim, Translator)
     if isinstance(given, Dataset | ParallelText):
         if writes != isinstance(given, ParallelText):
@@ -334,13 +333,8 @@ def _as_dataset(
             )
         return given
     if writes:
-        if not isinstance(given, str | Path):
-            given = list(given)
-            return ParallelText.from_pairs(given)
-        return load_parallel(given)
-    if isinstance(given, str | Path):
-        return load_data(given)
-    return Dataset.from_pairs(list(given), labels=victim.labels)
+        return as_parallel(given)
+    return as_dataset(given, labels=victim.labels)
 
 
 def _environment(

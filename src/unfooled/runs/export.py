@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any, TypeAlias
 from unfooled.core.result import Result
 from unfooled.data.delimited import FORMULA, NEUTRALISED
 from unfooled.errors import MissingExtraError, RunFileError
+from unfooled.files import put_in_place, scratch_folder
 from unfooled.runs.file import RunFile
 from unfooled.runs.rows import encodable
 
@@ -62,13 +61,10 @@ def export(run_path: str | Path, out_path: str | Path, *, force: bool = False, r
         total = sum(run.count().values())
         columns = _columns(run)
         try:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=".export-", dir=out.parent) as scratch:
-                part = Path(scratch) / "part"
+            with scratch_folder(out.parent, "export") as scratch:
+                part = scratch / "part"
                 write(part, columns, records(run))
-                if out.is_dir():
-                    shutil.rmtree(out)
-                os.replace(part, out)
+                put_in_place(part, out)
         except OSError as error:
             raise RunFileError(
                 f"{out}: cannot be written ({error.strerror or error})",

@@ -196,7 +196,7 @@ def _class(written: str) -> str:
 
 def _read_text(path: Path) -> tuple[list[Logged], dict[str, float]]:
     with text_lines(path, "utf-8-sig", None) as lines:
-        content = _COLOUR.sub("", lines.read())
+        content = _COLOUR.sub("", "".join(lines))
     parts = _BLOCK.split(content)
     if len(parts) < 3:
         raise DataError(

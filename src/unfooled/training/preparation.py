@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from unfooled.core.example import Example
 from unfooled.core.victim import TextValue
 from unfooled.data.dataset import Dataset
+from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError
 
 DEFAULT_SHARE = 0.1
@@ -43,14 +44,15 @@ class Prepared:
     fingerprint: str
 
 
-def prepare(data: Dataset, valid: Dataset | float = DEFAULT_SHARE, *, seed: int = 0) -> Prepared:
+def prepare(data: Dataset, valid: Given | float = DEFAULT_SHARE, *, seed: int = 0) -> Prepared:
     """`valid` is a data set of its own, or the share of the rows that is kept out of training."""
     if isinstance(valid, float | int) and not 0 <= valid < 1:
         raise DataError(f"the validation share is {valid}", "give a number from 0 to below 1, such as 0.1")
     rows, skipped = read_rows(data)
     _check(rows, data)
     fingerprint = data.fingerprint()
-    if isinstance(valid, Dataset):
+    if not isinstance(valid, float | int):
+        valid = as_dataset(valid)
         held = _aligned(valid, data)
         if len(held.fields) != len(data.fields):
             raise DataError(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.errors import UserError, VictimError
+from unfooled.files import move_files, remove_parts, write_json
 
 FILE = "training.json"
 CHECKPOINTS = "checkpoints"
@@ -22,7 +23,7 @@ STUDY = "sweep.sqlite"
 # Everything a training writes; --restart removes these and nothing else.
 _OURS = (
     FILE, CHECKPOINTS, LOGS, TRIALS, STUDY, f"{STUDY}-journal",
-    "model.skops", "model.skops.part", "config.json", "model.safetensors",
+    "model.skops", "config.json", "model.safetensors",
     "generation_config.json", "words.json", "tokenizer.json", "tokenizer_config.json",
     "special_tokens_map.json", "vocab.txt", "vocab.json",
     "merges.txt", "added_tokens.json", "sentencepiece.bpe.model", "spiece.model",
@@ -46,9 +47,7 @@ def read_record(folder: Path) -> dict[str, Any] | None:
 
 def write_record(folder: Path, content: Mapping[str, Any]) -> None:
     """Whole or not at all."""
-    scratch = folder / f"{FILE}.part"
-    scratch.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(scratch, folder / FILE)
+    write_json(folder / FILE, content)
 
 
 def claim(out: Path, plan: Mapping[str, Any], *, resume: bool, restart: bool) -> dict[str, Any]:
@@ -90,14 +89,12 @@ def clear(folder: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+    remove_parts(folder)
 
 
 def move_in(source: Path, out: Path) -> None:
     """Files of a finished model into `out`; what makes the folder a model comes last."""
-    files = sorted(source.iterdir(), key=lambda path: path.name in ("config.json", "model.skops"))
-    for path in files:
-        os.replace(path, out / path.name)
-    source.rmdir()
+    move_files(source, out, last=("config.json", "model.skops"))
 
 
 def versions() -> dict[str, str]:

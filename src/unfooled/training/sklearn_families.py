@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 
 from unfooled.core.victim import join_fields
 from unfooled.errors import DataError, MissingExtraError
+from unfooled.files import whole_file
 from unfooled.training.families import Family, Value
 from unfooled.training.metrics import scores
 from unfooled.training.preparation import Prepared
@@ -52,9 +52,8 @@ def fit(
         metrics["valid"] = scores(data.valid.labels, predicted, len(data.labels))
         observer.evaluated(1, metrics["valid"])
     observer.step(1, None)
-    part = out / f"{FILE}.part"  # a folder holds a whole model or none
-    skops.io.dump(pipeline, part)
-    os.replace(part, out / FILE)
+    with whole_file(out / FILE) as part:
+        skops.io.dump(pipeline, part)
     return metrics
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from unfooled.data.dataset import Dataset
+from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import MissingExtraError, UserError
 from unfooled.training import record
 from unfooled.training.families import Choice, Family, Range, Value, find_family, settle
@@ -23,13 +23,13 @@ BEST = "best"
 
 def sweep(
     family: str,
-    data: Dataset,
+    data: Given,
     out: str | Path,
     *,
     trials: int,
     minutes: float | None = None,
     sampler: Sampler = "tpe",
-    valid: Dataset | float = DEFAULT_SHARE,
+    valid: Given | float = DEFAULT_SHARE,
     options: Mapping[str, Any] | None = None,
     resume: bool = False,
     restart: bool = False,
@@ -57,6 +57,7 @@ def sweep(
     ranges = {name: drawn for name, drawn in chosen.ranges.items() if name not in fixed}
     if not ranges:
         raise UserError(f"every range of {family} is fixed by an option", "leave one of them out")
+    data = as_dataset(data)
     prepared = prepare(data, valid, seed=int(base["seed"]))
     if not len(prepared.valid):
         raise UserError(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from unfooled.errors import DataError, MissingExtraError, UserError
+from unfooled.files import write_json
 from unfooled.training import record
 from unfooled.training.batches import add_extras, features_of, loader_of, pad
 from unfooled.training.course import Course, weighted_loss
@@ -110,9 +110,7 @@ def at_home(checkpoint: Path) -> None:
     best = state.get("best_model_checkpoint")
     if best and Path(best).parent != checkpoint.parent:
         state["best_model_checkpoint"] = str(checkpoint.parent / Path(best).name)
-        part = file.with_suffix(".part")
-        part.write_text(json.dumps(state, indent=2) + "\n", encoding="utf-8")
-        os.replace(part, file)
+        write_json(file, state)
 
 
 def micro_batch(batch: int, longest: int, config: Any, copies: int = 0) -> tuple[int, int]:

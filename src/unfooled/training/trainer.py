@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unfooled.data.dataset import Dataset
+from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import UserError
 from unfooled.resources import store
 from unfooled.resources.vectors import NAMES
@@ -34,10 +34,10 @@ class Trained:
 
 def train(
     family: str,
-    data: Dataset,
+    data: Given,
     out: str | Path,
     *,
-    valid: Dataset | float = DEFAULT_SHARE,
+    valid: Given | float = DEFAULT_SHARE,
     options: Mapping[str, Any] | None = None,
     resume: bool = False,
     restart: bool = False,
@@ -58,6 +58,7 @@ def train(
     watcher = observer or TrainObserver()
     chosen = find_family(family)
     settled = resolve(chosen, settle(chosen, options or {}), watcher)
+    data = as_dataset(data)
     prepared = prepare(data, valid, seed=int(settled["seed"]))
     folder = Path(out).expanduser().resolve()
     plan = plan_of(chosen, settled, data.name, prepared)

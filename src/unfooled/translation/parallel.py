@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from unfooled.core.example import Example
 from unfooled.data.dataset import Selection, check_selection, text_of
+from unfooled.data.held import Held, has_columns, open_held
 from unfooled.data.loading import find_named_folder, is_table, open_table
-from unfooled.data.readers import Digest, Memory, Row, Source, digest_file, line_place, text_lines
+from unfooled.data.readers import Digest, Memory, Row, Source, digest_file, line_place, row_place, text_lines
 from unfooled.errors import DataError
 
 SOURCE, TARGET = "source", "target"
@@ -90,7 +91,7 @@ class ParallelText:
     @classmethod
     def from_pairs(cls, pairs: Iterable[tuple[str, str] | str], *, name: str = "pairs") -> ParallelText:
         """Sentences, or pairs of a sentence and its translation, that are in memory already."""
-        items = [(one, "") if isinstance(one, str) else tuple(one) for one in pairs]
+        items = [_pair(given, number) for number, given in enumerate(pairs, start=1)]
         if not items:
             raise DataError("there are no sentences", "give some")
         rows = Memory(tuple({SOURCE: source, TARGET: target} for source, target in items), name)
@@ -189,7 +190,50 @@ def load_parallel(
     return ParallelText(opened.name, wanted[:1], target, opened, chosen, rows)
 
 
+def as_parallel(given: ParallelText | str | Path | Held) -> ParallelText:
+    """Whatever a caller gave as parallel text: a path, pairs, or a table of one or two columns."""
+    if isinstance(given, ParallelText):
+        return given
+    if isinstance(given, str | Path):
+        return load_parallel(given)
+    if not has_columns(given):
+        return ParallelText.from_pairs(cast(Iterable[Any], given))
+    source = open_held(given).source
+    names = source.columns()
+    if not 1 <= len(names) <= 2:
+        raise DataError(
+            f"{source.name}: which of the {len(names)} columns {', '.join(names)} is the source?",
+            "give two columns, the source first",
+        )
+    rows = sum(1 for _ in source.rows(names))
+    if not rows:
+        raise DataError("there are no sentences", "give some")
+    return ParallelText(
+        source.name, names[:1], names[1] if len(names) == 2 else "", source, Selection(), rows
+    )
+
+
+def _pair(given: Any, number: int) -> tuple[str, str]:
+    if isinstance(given, str):
+        return given, ""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        size = f" of {len(given)}" if hasattr(given, "__len__") else ""
+        raise DataError(
+            f"{row_place(number)} is a {type(given).__name__}{size}, not a sentence or a pair of sentences",
+            "give pairs of a sentence and its translation, or what load_parallel returns",
+        )
+    return given[0], given[1]
+
+
 def _open(source: str, columns: Sequence[str] | None, split: str, encoding: str) -> Source:
+    try:
+        return _open_parts(source, columns, split, encoding)
+    except (OSError, RuntimeError) as error:  # names that are too long, folders that may not be looked into
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{source[:200]}: cannot be opened ({reason})", "check the path") from error
+
+
+def _open_parts(source: str, columns: Sequence[str] | None, split: str, encoding: str) -> Source:
     parts = [Path(one).expanduser() for one in source.split(",")]
     if len(parts) > 2:
         raise DataError(f"{source} names {len(parts)} files", FORMS)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from unfooled.data.held import Held
 from unfooled.training import record
 from unfooled.training.batches import loader_of
 from unfooled.training.families import Family, Value, find_family, settle
@@ -31,7 +32,7 @@ from unfooled.training.watching import TrainObserver
 from unfooled.translation import bleu
 from unfooled.translation.decoding import longest_output, signs_of, write_greedily
 from unfooled.translation.inside import WORDS
-from unfooled.translation.parallel import ParallelText
+from unfooled.translation.parallel import ParallelText, as_parallel
 from unfooled.translation.parallel_rows import (
     IGNORED,
     Pairs,
@@ -48,10 +49,10 @@ _JUDGED_BY = 300  # sentences that are translated after each epoch
 
 def train_translator(
     family: str,
-    data: ParallelText,
+    data: ParallelText | str | Path | Held,
     out: str | Path,
     *,
-    valid: ParallelText | float = DEFAULT_SHARE,
+    valid: ParallelText | str | Path | Held | float = DEFAULT_SHARE,
     options: Mapping[str, Any] | None = None,
     resume: bool = False,
     restart: bool = False,
@@ -65,6 +66,8 @@ def train_translator(
     watcher = observer or TrainObserver()
     chosen = find_family(family)
     settled = settle(chosen, options or {})
+    data = as_parallel(data)
+    valid = valid if isinstance(valid, float | int) else as_parallel(valid)
     train, held_out, skipped = split_pairs(data, valid, int(settled["seed"]))
     folder = Path(out).expanduser().resolve()
     marks = [data.fingerprint(), valid.fingerprint() if isinstance(valid, ParallelText) else f"{valid:g}"]

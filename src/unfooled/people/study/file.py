@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from unfooled.errors import RunFileError
+from unfooled.files import whole_file
 from unfooled.people.study.content import Content, Fields, Item, Place, Source
 from unfooled.people.study.protocols import Protocol
 from unfooled.runs import sealed
@@ -97,19 +98,18 @@ class StudyFile:
             )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunFileError(
-                f"{path.parent}: cannot be created ({error.strerror})", "choose another -o"
-            ) from error
-        # Made under another name first: a half-written study is never taken for one.
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        try:
-            with _explained(path), contextlib.closing(sqlite3.connect(draft)) as connection:
+            # Made under another name first: a half-written study is never taken for one.
+            with (
+                whole_file(path) as draft,
+                _explained(path),
+                contextlib.closing(sqlite3.connect(draft)) as connection,
+            ):
                 _write(connection, content)
                 connection.execute("PRAGMA journal_mode=DELETE")
-            draft.rename(path)
-        finally:
-            draft.unlink(missing_ok=True)
+        except OSError as error:
+            raise RunFileError(
+                f"{path}: cannot be created ({error.strerror})", "choose another -o"
+            ) from error
         return cls.open(path)
 
     @classmethod

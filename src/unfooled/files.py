@@ -1,0 +1,95 @@
+"""Files that appear whole or not at all, and that are open to whom the user's umask lets read them.
+
+Every file that is made beside its place and then moved there goes through here: a temporary file is private
+to its owner, and would stay so under its last name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_PART = ".part"
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A file beside `path` to write into, moved into its place if the body succeeds and removed if not."""
+    part = _beside(path)
+    with open(part, "xb") as file:
+        mode = os.fstat(file.fileno()).st_mode & 0o777
+    try:
+        yield part
+        # Some libraries put a file of their own here, which nobody else may read.
+        if part.stat().st_mode & 0o777 != mode:
+            part.chmod(mode)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    with whole_file(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, content: Any, *, indent: int = 2) -> None:
+    write_whole(path, json.dumps(content, indent=indent, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
+    """A folder in `parent` that is gone afterwards; what is made in it can be moved into its place."""
+    parent.mkdir(parents=True, exist_ok=True)
+    folder = _beside(parent / name)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def put_in_place(made: Path, path: Path) -> None:
+    """A file or folder that is complete to where it belongs, in the place of what lies there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    os.replace(made, path)
+
+
+def follow_umask(folder: Path) -> None:
+    """Give every file of a folder that a library wrote the mode that a new file has here."""
+    probe = _beside(folder / "mode")
+    with open(probe, "xb") as file:
+        mode = os.fstat(file.fileno()).st_mode & 0o777
+    probe.unlink()
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            path.chmod(mode)
+
+
+def move_files(source: Path, target: Path, *, last: Collection[str] = ()) -> None:
+    """All files of one folder into another; those in `last`, which make it what it is, at the end."""
+    follow_umask(source)
+    for path in sorted(source.iterdir(), key=lambda file: file.name in last):
+        os.replace(path, target / path.name)
+    source.rmdir()
+
+
+def remove_parts(folder: Path) -> None:
+    """What a process that was killed while it wrote has left in a folder."""
+    for path in folder.glob(f".*{_PART}"):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    # The name's end would make a long name too long for the file system.
+    return path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}{_PART}")
