@@ -469,8 +469,8 @@ def test_side_by_side_on_a_phone_with_texts_to_pick(browser: Browser) -> None:
         assert page.locator(".verdict-chip.broken").count() == 1
         assert page.locator(".verdict-chip.held").count() == 1
         assert "fake: broken. stubborn: holds." in page.inner_text("#state")
-        assert "<script>" in page.inner_text(".running:first-child .shown-text")
-        assert page.locator(".running script, .running img").count() == 0
+        assert "<script>" in page.inner_text(".lane:first-child .shown-text")
+        assert page.locator(".lane script, .lane img").count() == 0
         assert page.evaluate("window.harmed") is None
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         assert trouble == []
