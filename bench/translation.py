@@ -27,9 +27,9 @@ def plain_loop(victim: Any, pairs: Sequence[tuple[str, str]]) -> list[tuple[str,
     """The attacked sentence and its translation, one sentence after the other."""
     import torch
 
+    from unfooled.metrics.bleu import sentence_score
     from unfooled.text import Text
     from unfooled.translation.attacks.typo import typos_of
-    from unfooled.translation.bleu import sentence_score
     from unfooled.translation.decoding import longest_output
 
     def translate(text: str) -> str:

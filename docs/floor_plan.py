@@ -40,8 +40,14 @@ def read_imports(package: Path = PACKAGE) -> dict[str, frozenset[str]]:
 
 
 def _imported(tree: ast.AST) -> list[str]:
+    """Names that are imported when the code runs; those of annotations only are none."""
     found: list[str] = []
-    for node in ast.walk(tree):
+    nodes = [tree]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        nodes += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

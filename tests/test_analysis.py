@@ -18,7 +18,6 @@ from unfooled.internals import pairs as analysis_pairs
 from unfooled.internals.analysis import analyse
 from unfooled.internals.attention import Attention, compare_attention, shifts_of
 from unfooled.internals.embeddings import gini, hoyer, relative_change, share_on
-from unfooled.internals.outcomes import outcomes
 from unfooled.internals.pairs import pair_of, portions
 from unfooled.internals.pca import principal, project
 from unfooled.internals.theorem import (
@@ -32,6 +31,7 @@ from unfooled.internals.theorem import (
     on_sphere,
     worst_direction,
 )
+from unfooled.metrics.outcomes import outcomes
 from unfooled.text import Text
 from unfooled.victims.fake import load as load_fake
 from unfooled.victims.torch.whitebox import AttentionMaps

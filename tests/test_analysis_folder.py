@@ -17,11 +17,11 @@ from analysis_runs import changed, write_run
 from reviews import sentences, write_csv
 from unfooled.errors import ResourceError, UserError
 from unfooled.internals.analysis import analyse
-from unfooled.internals.figures import common as figures
 from unfooled.internals.figures.attention import token_label
 from unfooled.internals.figures.heat import window
 from unfooled.internals.folder import write_analysis
-from unfooled.internals.outcomes import outcomes
+from unfooled.metrics.outcomes import outcomes
+from unfooled.report import figures
 from unfooled.text import Text
 from unfooled.victims.fake import load as load_fake
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,23 @@ ROOMS = [
     "cli",
 ]
 WINGS = ["translation", "internals", "people", "papers"]
+APART = {("attacks", "victims")}  # an attack knows questions and answers, never who answers
+# Commands of the wings; they are to come through the registry as all else of a wing does.
+COMMANDS_OF_WINGS = {
+    "cli.analyse",
+    "cli.attack",
+    "cli.playground",
+    "cli.render",
+    "cli.reproduce",
+    "cli.study",
+    "cli.study_tables",
+    "cli.train",
+}
+# The type of `Run.summary()`: named for readers and type checkers, imported only through the registry.
+ANNOTATIONS = {
+    ("runs.attack", "unfooled.metrics.summary"),
+    ("runs.attack", "unfooled.metrics.summary.Summary"),
+}
 HEAVY = {
     "torch",
     "transformers",
@@ -49,7 +67,15 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 
 def room(parts: tuple[str, ...]) -> str:
-    return parts[0] if (len(parts) > 1 and parts[0] in ROOMS) or parts[0] in ROOMS else "base"
+    return parts[0] if parts[0] in (*ROOMS, *WINGS) else "base"
+
+
+def allowed(own: str, other: str) -> bool:
+    if own == other:
+        return True
+    if other in WINGS or (own, other) in APART:
+        return False
+    return own in WINGS or ROOMS.index(other) < ROOMS.index(own)
 
 
 def imports(tree: ast.AST) -> list[str]:
@@ -58,20 +84,124 @@ def imports(tree: ast.AST) -> list[str]:
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.append(node.module)
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     return found
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+
+
+def forbidden(path: Path) -> list[str]:
+    """What a file imports and may not, wherever in the file it does so."""
+    here = module_of(path)
+    if here in ("__init__", "__main__"):
+        return []  # the public face names everything, and imports it only when asked
+    names = {name for name in imports(ast.parse(path.read_text(encoding="utf-8"))) if "unfooled." in name}
+    return sorted(
+        name
+        for name in names
+        if not allowed(room(tuple(here.split("."))), room(tuple(name.split(".")[1:])))
+        and (here, name) not in ANNOTATIONS
+    )
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_arrow_points_back(path: Path) -> None:
-    here = path.relative_to(PACKAGE).with_suffix("").parts
-    if here in (("__init__",), ("__main__",)):
-        return  # the public face names everything, and imports it only when asked
-    own = ROOMS.index(room(here))
-    for name in imports(ast.parse(path.read_text(encoding="utf-8"))):
-        parts = tuple(name.split(".")[1:])
-        if name.split(".")[0] == "unfooled" and parts:
-            assert ROOMS.index(room(parts)) <= own, f"{'.'.join(here)} imports {name}"
+    found = forbidden(path)
+    if module_of(path) in COMMANDS_OF_WINGS:
+        found = [name for name in found if name.split(".")[1] not in WINGS]
+    assert not found, f"{module_of(path)} imports {', '.join(found)}"
+
+
+def test_no_exception_is_kept_longer_than_needed() -> None:
+    needed = {module_of(path) for path in MODULES if forbidden(path)}
+    assert needed >= COMMANDS_OF_WINGS
+
+
+def test_wings_do_not_know_each_other() -> None:
+    """What the rule says of them, on names that stand for files."""
+    assert allowed("papers", "report")
+    assert not allowed("papers", "internals")
+    assert not allowed("report", "people")
+    assert not allowed("attacks", "victims")
+    assert allowed("defenses", "victims")
+    assert not allowed("runs", "metrics")
+
+
+# Blocks the wings named in argv[1], imports all the rest, and takes a run from the attack to the gate.
+WITHOUT = """
+import importlib, importlib.abc, sys
+from pathlib import Path
+
+blocked = tuple(f"unfooled.{wing}" for wing in sys.argv[1].split(","))
+
+
+class Blocked(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith(blocked):
+            raise ImportError(f"{name} is not here")
+        return None
+
+
+if sys.argv[1]:
+    sys.meta_path.insert(0, Blocked())
+for name in sys.argv[3].split():
+    importlib.import_module(name)
+
+import unfooled
+from unfooled.checks.gate import Rule, apply_rules, overall
+from unfooled.report.html import write_html
+
+folder = Path(sys.argv[2])
+reviews = [("a superb film", "positive"), ("an awful film", "negative"), ("a great story", "positive")]
+run = unfooled.attack("fake", reviews, "deepwordbug", out=folder / "run")
+write_html([run.path], folder / "page.html")
+judged = apply_rules(run.summary(), [Rule("errors", "max", 0.9), Rule("aua", "min", 1.0)])
+loaded = sorted(name for name in sys.modules if name.startswith("unfooled."))
+print(run.summary().total, overall(judged), *loaded)
+"""
+
+
+def without(wings: Sequence[str], modules: Sequence[str], folder: Path) -> list[str]:
+    """Total and verdict of a small run on the fake victim, and which modules of ours it took."""
+    command = [sys.executable, "-c", WITHOUT, ",".join(wings), str(folder), " ".join(modules)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def reaching(wanted: set[str]) -> set[str]:
+    """These modules and all that import them, directly or not."""
+    known = {
+        module_of(path): {
+            name.removeprefix("unfooled.") for name in imports(ast.parse(path.read_text(encoding="utf-8")))
+        }
+        for path in MODULES
+    }
+    found = set(wanted)
+    while more := {name for name, others in known.items() if others & found} - found:
+        found |= more
+    return found
+
+
+@pytest.mark.parametrize("wing", WINGS)
+def test_everything_else_works_without_a_wing(wing: str, tmp_path: Path) -> None:
+    left_out = reaching(COMMANDS_OF_WINGS) | {"__init__", "__main__"}
+    modules = [f"unfooled.{name}" for name in map(module_of, MODULES) if name not in left_out]
+    modules = [name for name in modules if name.split(".")[1] not in WINGS]
+    assert len(modules) > 200
+    total, verdict, *loaded = without([wing], modules, tmp_path)
+    assert (total, verdict) == ("3", "fail")
+    assert set(modules) <= set(loaded)
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+
+
+def test_an_attack_on_a_classifier_imports_no_wing(tmp_path: Path) -> None:
+    total, _, *loaded = without([], [], tmp_path)
+    assert total == "3"
+    assert {"unfooled.runs.task", "unfooled.report.html"} <= set(loaded)
+    assert not [name for name in loaded if name.split(".")[1] in WINGS]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -33,8 +33,9 @@ from unfooled.resources.encoders import open_encoder
 from unfooled.resources.stopwords import STOPWORDS
 from unfooled.resources.synonyms import open_synonyms
 from unfooled.resources.tagger import UNIVERSAL, load_tagger
-from unfooled.runs.attack import aim_at, attack
+from unfooled.runs.attack import attack
 from unfooled.runs.file import RunFile
+from unfooled.runs.task import task_for
 from unfooled.victims.fake import FakeVictim
 
 # Class 1 is "positive": these words push towards "negative", the class that is attacked.
@@ -205,8 +206,9 @@ def test_a_target_keeps_the_class_it_starts_from() -> None:
     assert aimed.goal == OnlyClass("negative", Targeted(2))
     assert aimed_at(load_recipe("textfooler"), 1).goal == Targeted(1)
     assert recipe_from_json(aimed.to_json()) == aimed
+    fake = FakeVictim()
     with pytest.raises(DataError, match="class negative, which is also the target"):
-        aim_at(load_recipe("breaking-bert"), "negative", ("positive", "negative"))
+        task_for(fake).aimed(load_recipe("breaking-bert"), "negative", fake)
 
 
 def test_a_class_that_was_never_looked_up_is_an_error_not_a_skip() -> None:

@@ -30,8 +30,8 @@ from unfooled.core.session import Session, Settings
 from unfooled.core.victim import Probabilities, TextValue
 from unfooled.data.dataset import Dataset
 from unfooled.errors import UserError, VictimError
-from unfooled.people.web.attack_service import EngineRoom, Wish
-from unfooled.people.web.events import WatchedSearch, Watcher
+from unfooled.people.web.attack_service import AttackRequest, AttackService
+from unfooled.people.web.events import AttackEvents, WatchedSearch
 from unfooled.people.web.playground_app import Playground, PlaygroundApp
 from unfooled.people.web.repeating import ModelArguments, repeat_command
 from unfooled.people.web.serving import checked_token
@@ -76,7 +76,7 @@ class Stubborn(FakeVictim):
 
 
 class Collected:
-    """Events of one lane, and a flag for its end."""
+    """Events of one attack, and a flag for its end."""
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
@@ -96,11 +96,11 @@ class Collected:
 
 
 @pytest.fixture
-def room() -> Iterator[Callable[..., EngineRoom]]:
-    opened: list[EngineRoom] = []
+def service() -> Iterator[Callable[..., AttackService]]:
+    opened: list[AttackService] = []
 
-    def make(*victims: Any) -> EngineRoom:
-        opened.append(EngineRoom(victims))
+    def make(*victims: Any) -> AttackService:
+        opened.append(AttackService(victims))
         return opened[-1]
 
     yield make
@@ -108,8 +108,8 @@ def room() -> Iterator[Callable[..., EngineRoom]]:
         one.close()
 
 
-def wish(text: str = TEXT, attack: str = "deepwordbug", **given: Any) -> Wish:
-    return Wish(text=Text(text), attack=attack, **given)
+def attack_request(text: str = TEXT, attack: str = "deepwordbug", **given: Any) -> AttackRequest:
+    return AttackRequest(text=Text(text), attack=attack, **given)
 
 
 def alone(text: str, attack: str = "deepwordbug", seed: int = 0) -> Any:
@@ -121,9 +121,9 @@ def alone(text: str, attack: str = "deepwordbug", seed: int = 0) -> Any:
 # -- the engine ------------------------------------------------------------------------------------
 
 
-def test_an_attack_tells_what_it_does_and_ends_as_everywhere(room: Callable[..., EngineRoom]) -> None:
+def test_an_attack_tells_what_it_does_and_ends_as_everywhere(service: Callable[..., AttackService]) -> None:
     told = Collected()
-    room(FakeVictim()).begin(wish(), 0, told)
+    service(FakeVictim()).begin(attack_request(), 0, told)
     end, result = told.end(), alone(TEXT)
     assert end["outcome"] == result.outcome == "success"
     assert end["queries"] == result.queries
@@ -143,7 +143,7 @@ def test_accepted_edits_grow_one_by_one() -> None:
     """A greedy swap on a toy: every accepted edit is told before the next candidates are."""
     recipe = load_recipe("textfooler")
     told = Collected()
-    watcher = Watcher(told)
+    events = AttackEvents(told)
     words = {"great": ("good", "fine"), "lovely": ("nice", "sweet"), "film": ("movie",)}
     weights = {"great": 0.3, "lovely": 0.2, "good": 0.15, "fine": 0.1, "nice": 0.1, "sweet": 0.05}
     oracles = {
@@ -154,7 +154,7 @@ def test_accepted_edits_grow_one_by_one() -> None:
     }
     named = {name: next(v for k, v in oracles.items() if name.startswith(k)) for name in recipe.oracles()}
     program = attempt(
-        Text("great lovely film"), 1, Untargeted(), WatchedSearch(recipe.search, watcher), key=0, seed=0
+        Text("great lovely film"), 1, Untargeted(), WatchedSearch(recipe.search, events), key=0, seed=0
     )
     (finished,) = Engine[Any](named | {"victim": oracles["victim"]}).run([(0, program)])
     assert finished.value is not None
@@ -165,14 +165,14 @@ def test_accepted_edits_grow_one_by_one() -> None:
     assert accepted[0]["probs"] == [0.4, 0.6]
 
 
-def test_tabs_share_batches_and_do_not_touch_each_other(room: Callable[..., EngineRoom]) -> None:
+def test_tabs_share_batches_and_do_not_touch_each_other(service: Callable[..., AttackService]) -> None:
     victim = SlowVictim(0.0)
     victim.batch_size = 64
-    shared = room(victim)
+    shared = service(victim)
     texts = [text for text, label in sentences(40, seed=3) if label == "positive"][:12]
     told = [Collected() for _ in texts]
     for text, one in zip(texts, told, strict=True):
-        shared.begin(wish(text), 0, one)
+        shared.begin(attack_request(text), 0, one)
     for text, one in zip(texts, told, strict=True):
         end, result = one.end(), alone(text)
         assert (end["outcome"], end["queries"]) == (result.outcome, result.queries)
@@ -180,43 +180,43 @@ def test_tabs_share_batches_and_do_not_touch_each_other(room: Callable[..., Engi
     assert max(victim.batches) > 12  # questions of several tabs in one batch
 
 
-def test_cancel_works_at_once_and_for_one_only(room: Callable[..., EngineRoom]) -> None:
+def test_cancel_works_at_once_and_for_one_only(service: Callable[..., AttackService]) -> None:
     victim = SlowVictim(0.05)
-    shared = room(victim)
+    shared = service(victim)
     long = " ".join(f"{word}{i} great" for i, word in enumerate(["film"] * 60))
     stopped, other = Collected(), Collected()
-    lane = shared.begin(wish(long), 0, stopped)
+    running = shared.begin(attack_request(long), 0, stopped)
     eventually(lambda: victim.asked)
-    shared.begin(wish("a great film"), 0, other)
-    shared.cancel(lane)
+    shared.begin(attack_request("a great film"), 0, other)
+    shared.cancel(running)
     count = len(stopped.events)
     assert other.end()["outcome"] == "success"
     assert len(stopped.events) == count
     assert shared.busy == 0
     later = Collected()
-    shared.begin(wish("a superb film"), 0, later)  # asked behind whatever was still open
+    shared.begin(attack_request("a superb film"), 0, later)  # asked behind whatever was still open
     assert later.end()["outcome"] == "success"
     assert len(stopped.events) == count
     assert sum("film0" in text or "film1" in text for text in victim.asked) < 40  # the rest was never asked
 
 
-def test_two_models_answer_for_themselves(room: Callable[..., EngineRoom]) -> None:
-    shared = room(FakeVictim(), Stubborn())
+def test_two_models_answer_for_themselves(service: Callable[..., AttackService]) -> None:
+    shared = service(FakeVictim(), Stubborn())
     told = [Collected(), Collected()]
     for model, one in enumerate(told):
-        shared.begin(wish(), model, one)
+        shared.begin(attack_request(), model, one)
     assert [one.end()["outcome"] for one in told] == ["success", "failure"]
 
 
-def test_a_failing_model_is_told_and_the_next_attack_runs(room: Callable[..., EngineRoom]) -> None:
+def test_a_failing_model_is_told_and_the_next_attack_runs(service: Callable[..., AttackService]) -> None:
     victim = FakeVictim(poison="choke")
-    shared = room(victim)
+    shared = service(victim)
     bad, good = Collected(), Collected()
-    shared.begin(wish("choke on this great film"), 0, bad)
+    shared.begin(attack_request("choke on this great film"), 0, bad)
     assert bad.end()["kind"] == "failed"
     assert bad.end()["cause"].startswith("the model failed: ")
     assert "chokes" in bad.end()["cause"]
-    shared.begin(wish(), 0, good)
+    shared.begin(attack_request(), 0, good)
     assert good.end()["outcome"] == "success"
 
     class Gone(FakeVictim):
@@ -225,10 +225,10 @@ def test_a_failing_model_is_told_and_the_next_attack_runs(room: Callable[..., En
             error.fatal = True  # type: ignore[attr-defined]
             raise error
 
-    dead = room(Gone())
+    dead = service(Gone())
     for _ in range(2):  # the engine comes up again after it fell
         told = Collected()
-        dead.begin(wish(), 0, told)
+        dead.begin(attack_request(), 0, told)
         assert told.end() == {"kind": "failed", "cause": "the model is gone", "remedy": "start it again"}
 
 
@@ -244,34 +244,34 @@ class Remote(FakeVictim):
         return self.predict(items)
 
 
-def test_a_model_across_a_network(room: Callable[..., EngineRoom]) -> None:
-    shared = room(Remote(), FakeVictim())
+def test_a_model_across_a_network(service: Callable[..., AttackService]) -> None:
+    shared = service(Remote(), FakeVictim())
     told = [Collected() for _ in range(3)]
     for model, one in zip((0, 1, 0), told, strict=True):
-        lane = shared.begin(wish(), model, one)
-    shared.cancel(lane)
+        running = shared.begin(attack_request(), model, one)
+    shared.cancel(running)
     result = alone(TEXT)
     for one in told[:2]:
         assert (one.end()["outcome"], one.end()["queries"]) == (result.outcome, result.queries)
     again = Collected()
-    shared.begin(wish("a great film"), 0, again)
+    shared.begin(attack_request("a great film"), 0, again)
     assert again.end()["outcome"] == "success"
     assert not told[2].over.is_set()  # nothing more was heard of what was cancelled before
 
 
-def test_a_small_transformer_shows_what_it_attends_to(room: Callable[..., EngineRoom]) -> None:
+def test_a_small_transformer_shows_what_it_attends_to(service: Callable[..., AttackService]) -> None:
     """Attacks that look inside: each model's oracles are its own, importance comes from them."""
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
     from tiny_models import tiny
 
     victims = [tiny("bert", seed=seed) for seed in (0, 1)]
-    shared = room(*victims)
+    shared = service(*victims)
     text = "the film was very good and the plot is not bad"
     for attack in ("asmax-gr", "gs-gr"):
         told = [Collected(), Collected()]
         for model, one in enumerate(told):
-            shared.begin(wish(text, attack), model, one)
+            shared.begin(attack_request(text, attack), model, one)
         for victim, one in zip(victims, told, strict=True):
             end = one.end()
             label = victim.labels[int(victim.predict([text]).argmax())]
@@ -283,11 +283,11 @@ def test_a_small_transformer_shows_what_it_attends_to(room: Callable[..., Engine
             assert set(worth) == set(range(11))
 
 
-def test_what_an_attack_needs_is_said_before_it_starts(room: Callable[..., EngineRoom]) -> None:
+def test_what_an_attack_needs_is_said_before_it_starts(service: Callable[..., AttackService]) -> None:
     with pytest.raises(UserError, match="gradients"):
-        room(FakeVictim()).prepare("jsma", 0)
+        service(FakeVictim()).prepare("jsma", 0)
     with pytest.raises(UserError, match="no attack"):
-        room(FakeVictim()).prepare("nonsense", 0)
+        service(FakeVictim()).prepare("nonsense", 0)
 
 
 def test_cancelled_programs_leave_the_engine_to_the_others() -> None:

@@ -24,7 +24,7 @@ from unfooled.papers.findings import (
 from unfooled.papers.paper import SCALES
 from unfooled.papers.plans import NAMES, find_paper
 from unfooled.papers.reproduce import SUMMARY, check, reproduce, write_summary
-from unfooled.papers.runner import Laboratory
+from unfooled.papers.runner import StageRunner
 from unfooled.papers.stages import (
     Attack,
     Fixture,
@@ -48,7 +48,7 @@ def test_plans_fit_together(name: str, scale: Any) -> None:
     stages = {stage.name: stage for stage in in_order(made.stages)}
     assert made.settings
     assert made.differs
-    lab = Laboratory(Path("nowhere"))
+    runner = StageRunner(Path("nowhere"))
     for stage in stages.values():
         if isinstance(stage, Train):
             settle(find_family(stage.family), dict(stage.options))
@@ -57,7 +57,7 @@ def test_plans_fit_together(name: str, scale: Any) -> None:
             settle_method(known, dict(stage.options), stage.method)
         elif isinstance(stage, Attack):
             plain = [(key, value) for key, value in stage.changes if not str(value).startswith("{")]
-            lab.recipe(replace(stage, changes=tuple(plain), everywhere=()))
+            runner.recipe(replace(stage, changes=tuple(plain), everywhere=()))
     assert len({claim.name for claim in paper.claims}) == len(paper.claims)
     if scale != "smoke":
         missing = {
@@ -102,7 +102,7 @@ def test_the_full_protocol_of_firebert_runs_on_a_stand_in(tmp_path: Path) -> Non
     ]
     fixtures = [Fixture(name=name, what=name) for name in ("pairs", "table", "masked-lm")]
     trained = [small(made[name]) for name in ("base", "retuned", "fact")]
-    done = Laboratory(tmp_path).carry_out([*fixtures, *trained, *attacks])
+    done = StageRunner(tmp_path).carry_out([*fixtures, *trained, *attacks])
     found = Findings(done)
     assert len(found.results("five-attack")) == len(found.results("fuse-attack")) == 2
     assert found.errors("five-attack") == 0
@@ -112,8 +112,8 @@ def test_the_full_protocol_of_firebert_runs_on_a_stand_in(tmp_path: Path) -> Non
 
 
 def test_smoke_texts_are_the_same_every_time(tmp_path: Path) -> None:
-    first = Laboratory(tmp_path / "a").carry_out([REVIEWS])["reviews"].folder
-    second = Laboratory(tmp_path / "b").carry_out([REVIEWS])["reviews"].folder
+    first = StageRunner(tmp_path / "a").carry_out([REVIEWS])["reviews"].folder
+    second = StageRunner(tmp_path / "b").carry_out([REVIEWS])["reviews"].folder
     files = sorted(path.relative_to(first) for path in first.rglob("*.gz"))
     assert len(files) == 2
     assert all((first / one).read_bytes() == (second / one).read_bytes() for one in files)
@@ -265,7 +265,7 @@ def test_where_pages_go_is_checked_before_the_work(tmp_path: Path) -> None:
 def test_a_work_folder_that_is_a_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "work").write_text("x", encoding="utf-8")
     with pytest.raises(UserError, match="cannot be made"):
-        Laboratory(tmp_path / "work").carry_out([REVIEWS])
+        StageRunner(tmp_path / "work").carry_out([REVIEWS])
 
 
 def test_the_summary_is_made_of_what_is_there(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from unfooled.core.result import Result
+from unfooled.metrics.outputs import REFERENCE
 from unfooled.papers.claims import All, AtLeast, Claim, EachAtMost, More, Near, Rule, Unmeasured
 from unfooled.papers.findings import (
     Difference,
@@ -27,7 +28,6 @@ from unfooled.papers.stages import (
     Rows,
 )
 from unfooled.text import Edit
-from unfooled.translation.attempt import REFERENCE
 
 
 class Known(Findings):

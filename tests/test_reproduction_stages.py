@@ -15,7 +15,7 @@ import pytest
 
 from toy_plan import REVIEWS, TEST, Seen, held, plan
 from unfooled.errors import UserError
-from unfooled.papers import carry_out as doing
+from unfooled.papers import carry_out
 from unfooled.papers import runner as laboratory
 from unfooled.papers.claims import AtLeast, Claim
 from unfooled.papers.findings import (
@@ -24,7 +24,7 @@ from unfooled.papers.findings import (
 )
 from unfooled.papers.paper import Paper, Plan
 from unfooled.papers.reproduce import reproduce
-from unfooled.papers.runner import FILE, Laboratory
+from unfooled.papers.runner import FILE, StageRunner
 from unfooled.papers.stages import (
     Harden,
     Rows,
@@ -57,13 +57,13 @@ def test_defaults_do_not_shape_a_fingerprint() -> None:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Findings]:
     pytest.importorskip("sklearn")
     work = tmp_path_factory.mktemp("work")
-    return work, Findings(Laboratory(work).carry_out(plan()))
+    return work, Findings(StageRunner(work).carry_out(plan()))
 
 
 def test_nothing_is_done_twice(finished: tuple[Path, Findings]) -> None:
     work, findings = finished
     seen = Seen()
-    again = Findings(Laboratory(work, watcher=seen).carry_out(plan()))
+    again = Findings(StageRunner(work, watcher=seen).carry_out(plan()))
     assert (seen.done, seen.there) == ([], ["reviews", "nb", "words", "swapped"])
     assert again.results("swapped") == findings.results("swapped")
     assert len(again.results("swapped")) == 8
@@ -74,21 +74,21 @@ def test_another_name_is_the_same_work_and_other_settings_are_not(finished: tupl
     work, _ = finished
     seen = Seen()
     renamed = (REVIEWS, replace(plan()[1], name="bayes"))
-    Laboratory(work, watcher=seen).carry_out(renamed)
+    StageRunner(work, watcher=seen).carry_out(renamed)
     assert seen.done == []
     seen = Seen()
-    Laboratory(work, watcher=seen).carry_out(plan(alpha=2.0))
+    StageRunner(work, watcher=seen).carry_out(plan(alpha=2.0))
     assert seen.done == ["nb", "swapped"]  # what stands on the model is new as well
 
 
 def test_a_stopped_stage_goes_on(tmp_path: Path, finished: tuple[Path, Findings]) -> None:
     seen = Seen(stop_after=3)
     with pytest.raises(KeyboardInterrupt):
-        Laboratory(tmp_path, watcher=seen).carry_out(plan())
+        StageRunner(tmp_path, watcher=seen).carry_out(plan())
     (note,) = tmp_path.glob(f"attack/swapped-*/{FILE}")
     assert json.loads(note.read_text(encoding="utf-8"))["status"] == "running"
     seen = Seen()
-    done = Laboratory(tmp_path, watcher=seen).carry_out(plan())
+    done = StageRunner(tmp_path, watcher=seen).carry_out(plan())
     assert seen.done == ["swapped"]
     assert Findings(done).results("swapped") == finished[1].results("swapped")
 
@@ -109,8 +109,8 @@ def test_a_stage_that_another_process_is_at_is_waited_for(
     def never(*_: object) -> None:
         raise AssertionError("the other process has done it")
 
-    monkeypatch.setattr(doing, "do", never)
-    done = Laboratory(tmp_path, watcher=Waiting()).carry_out(plan()[:2])
+    monkeypatch.setattr(carry_out, "do", never)
+    done = StageRunner(tmp_path, watcher=Waiting()).carry_out(plan()[:2])
     assert done["nb"].folder == folder
     assert not list(tmp_path.rglob("*.lock"))
 
@@ -120,13 +120,13 @@ def test_a_killed_process_loses_nothing(tmp_path: Path, finished: tuple[Path, Fi
         "import os, signal, sys\n"
         "from pathlib import Path\n"
         "import toy_plan as t\n"
-        "from unfooled.papers.runner import Laboratory\n"
+        "from unfooled.papers.runner import StageRunner\n"
         "class Killed(t.Stopping):\n"
         "    def finished(self, result):\n"
         "        self.count += 1\n"
         "        if self.count == 4: os.kill(os.getpid(), signal.SIGKILL)\n"
         "t.Stopping = Killed\n"
-        "Laboratory(Path(sys.argv[1]), watcher=t.Seen()).carry_out(t.plan())\n"
+        "StageRunner(Path(sys.argv[1]), watcher=t.Seen()).carry_out(t.plan())\n"
     )
     here = Path(__file__).parent
     paths = os.pathsep.join([str(here), str(here.parent / "src"), os.environ.get("PYTHONPATH", "")])
@@ -138,14 +138,14 @@ def test_a_killed_process_loses_nothing(tmp_path: Path, finished: tuple[Path, Fi
     )
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     seen = Seen()
-    found = Findings(Laboratory(tmp_path, watcher=seen).carry_out(plan()))
+    found = Findings(StageRunner(tmp_path, watcher=seen).carry_out(plan()))
     assert seen.done == ["swapped"]
     assert found.results("swapped") == finished[1].results("swapped")
 
 
 def test_a_half_written_cache_is_mended(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
-    Laboratory(tmp_path).carry_out(plan())
+    StageRunner(tmp_path).carry_out(plan())
     (note,) = tmp_path.glob(f"words/words-*/{FILE}")
     note.write_text('{"format": 1, "status": "fin', encoding="utf-8")
     (attack,) = tmp_path.glob("attack/swapped-*/run/run.sqlite")
@@ -153,7 +153,7 @@ def test_a_half_written_cache_is_mended(tmp_path: Path) -> None:
     (other,) = tmp_path.glob(f"train/nb-*/{FILE}")
     other.write_text('{"format": 1, "status": "finished"}', encoding="utf-8")
     seen = Seen()
-    done = Laboratory(tmp_path, watcher=seen).carry_out(plan())
+    done = StageRunner(tmp_path, watcher=seen).carry_out(plan())
     assert seen.done == ["nb", "words", "swapped"]
     assert json.loads(note.read_text(encoding="utf-8"))["commit"] == done["words"].commit != ""
     assert json.loads(note.read_text(encoding="utf-8"))["status"] == "finished"
@@ -162,20 +162,20 @@ def test_a_half_written_cache_is_mended(tmp_path: Path) -> None:
 
 def test_a_model_without_its_weights_is_trained_again(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
-    Laboratory(tmp_path).carry_out(plan())
+    StageRunner(tmp_path).carry_out(plan())
     (weights,) = tmp_path.glob("train/nb-*/model/model.skops")
     weights.unlink()
     seen = Seen()
-    Laboratory(tmp_path, watcher=seen).carry_out(plan())
+    StageRunner(tmp_path, watcher=seen).carry_out(plan())
     assert seen.done == ["nb"]
     assert weights.is_file()
 
 
 def test_what_is_finished_can_be_looked_up(tmp_path: Path, finished: tuple[Path, Findings]) -> None:
     work, _ = finished
-    assert set(Laboratory(work).look_up(plan())) == {"reviews", "nb", "words", "swapped"}
-    assert set(Laboratory(work).look_up(plan(limit=9))) == {"reviews", "nb", "words"}
-    assert Laboratory(tmp_path).look_up(plan()) == {}
+    assert set(StageRunner(work).look_up(plan())) == {"reviews", "nb", "words", "swapped"}
+    assert set(StageRunner(work).look_up(plan(limit=9))) == {"reviews", "nb", "words"}
+    assert StageRunner(tmp_path).look_up(plan()) == {}
     with pytest.raises(UserError, match="holds nothing of bae yet"):
         reproduce("bae", scale="smoke", work=tmp_path, out=tmp_path / "out", so_far=True)
 

@@ -22,6 +22,7 @@ from unfooled.core.recipe import Recipe, load_recipe, with_setting
 from unfooled.core.result import Result
 from unfooled.core.session import Settings
 from unfooled.errors import CapabilityError, DataError, UserError
+from unfooled.metrics.bleu import compare, corpus_score, sentence_score
 from unfooled.report.diffs import output_pieces
 from unfooled.report.folder import write_report
 from unfooled.report.html import write_html
@@ -33,7 +34,6 @@ from unfooled.translation.attacks.keyword_search import KeywordSearch
 from unfooled.translation.attacks.output_goals import BleuDrop, Keyword, NonOverlapping, words_of
 from unfooled.translation.attacks.typo import KEYS, KeyboardTypos, OneTypo, typos_of
 from unfooled.translation.attempt import TextGoal
-from unfooled.translation.bleu import compare, corpus_score, sentence_score
 from unfooled.translation.parallel import ParallelText
 from unfooled.victims.loading import load_victim
 

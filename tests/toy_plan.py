@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from unfooled.core.result import Result
-from unfooled.papers.runner import FILE, Laboratory, Watcher
+from unfooled.papers.runner import FILE, StageRunner, Watcher
 from unfooled.papers.stages import (
     Attack,
     Fixture,
@@ -74,7 +74,7 @@ class Stopping(Observer):
 
 def held(work: Path, stage: Stage) -> Lock:
     """As if another process were at a stage that needs the reviews alone."""
-    first = Laboratory(work)
+    first = StageRunner(work)
     first.carry_out([REVIEWS])
     folder = first.folder(stage, first.fingerprint(stage))
     folder.mkdir(parents=True)

@@ -108,9 +108,33 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "fluency": "unfooled.attacks.parts.fluency:Fluency",
         "grammar": "unfooled.attacks.parts.fluency:Grammar",
     },
-    # What a victim does where that is not to choose a class: how it is checked, asked and given data.
+    # What a victim does with a text: how it is checked, asked and given data; see `runs.task`.
     "task": {
+        "classification": "unfooled.runs.task:TASK",
         "translation": "unfooled.translation.task:TASK",
+    },
+    # How data and models of a task other than classification are loaded and trained.
+    "loader": {
+        "translation": "unfooled.translation.parallel:load_parallel",
+    },
+    "trainer": {
+        "translation": "unfooled.translation.training:train_translator",
+    },
+    # What attacks leave as a remark in a run and what draws it on the run's page; see `report.html`.
+    "run-charts": {
+        "attention": "unfooled.translation.attention_maps:attention_charts",
+    },
+    # Parts of the page that are read from another file than the runs.
+    "report-section": {
+        "study": "unfooled.people.report:read_people",
+    },
+    # Looks at a finished run that need more than its file; called with the run and the victim.
+    "analysis": {
+        "internals": "unfooled.internals.analysis:analyse",
+    },
+    # What a finished run says in numbers.
+    "summary": {
+        "run": "unfooled.metrics.summary:summarise",
     },
     # Oracles that know the victim: opened with it and the variant.
     "inside": {

@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unfooled.core.victim import Victim
+from unfooled.core.victim import CLASSIFICATION, Victim, task_of
 from unfooled.errors import UserError, VictimError
 from unfooled.plugins import registry, unknown_name
-from unfooled.translation.victim import Translator
 from unfooled.victims.loading import load_victim
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
@@ -40,7 +39,7 @@ def load_models(models: Mapping[str, Victim | str], **options: Any) -> dict[str,
         for name, given in models.items()
     }
     for name, victim in loaded.items():
-        if isinstance(victim, Translator):
+        if task_of(victim.capabilities) != CLASSIFICATION:
             raise VictimError(
                 f"{name} writes text, and this is for models that choose a class",
                 "attack it: unfooled attack --attack typo",

@@ -39,10 +39,10 @@ from unfooled.internals.embeddings import (
     relative_change,
 )
 from unfooled.internals.neighbourhood import Field, Find, Neighbourhood, field, neighbourhood
-from unfooled.internals.outcomes import Confusion, WordsChanged, outcomes
 from unfooled.internals.pairs import Pair, pair_of, portions
 from unfooled.internals.pca import Features, Projection, project, require_vectors
 from unfooled.internals.theorem import Theorem, check_model, check_random, head_weights
+from unfooled.metrics.outcomes import Confusion, WordsChanged, outcomes
 from unfooled.runs.file import RunFile
 from unfooled.victims.torch.noise import TorchNoise
 from unfooled.victims.torch.whitebox import WhiteBoxVictim

@@ -19,12 +19,14 @@ from unfooled.internals.analysis import PARTS, Analysis, AnalysisObserver
 from unfooled.internals.attention import ExampleAttention, LayerShift
 from unfooled.internals.embeddings import ExampleEmbeddings, LayerChange
 from unfooled.internals.figures import attention as figures_attention
-from unfooled.internals.figures import common as figures
 from unfooled.internals.figures import embeddings as figures_embeddings
 from unfooled.internals.figures import neighbourhood as figures_neighbourhood
 from unfooled.internals.figures.heat import WIDTH
+from unfooled.internals.figures.pca import draw_pca
+from unfooled.internals.figures.theorem import draw_theorem
 from unfooled.internals.tables import analysis_dict, analysis_rows, layer_tables
 from unfooled.internals.theorem import Check
+from unfooled.report import figures
 from unfooled.report.diffs import visible
 
 _OURS = re.compile(r"[a-z0-9-]+\.(csv|svg|png)")
@@ -257,7 +259,7 @@ def _write_theorem_and_pca(folder: AnalysisFolder, analysis: Analysis) -> None:
         folder.picture(
             "theorem",
             "Theorem 1: measured change of attention scores against the bound",
-            lambda stem: figures.draw_theorem(theorem, "Theorem 1: E|s′ − s| ≤ Cδ/√d", stem),
+            lambda stem: draw_theorem(theorem, "Theorem 1: E|s′ − s| ≤ Cδ/√d", stem),
         )
         folder.table(
             "theorem.csv",
@@ -266,7 +268,7 @@ def _write_theorem_and_pca(folder: AnalysisFolder, analysis: Analysis) -> None:
             (asdict(one).values() for one in theorem.checks),
         )
     if (pca := analysis.pca) is not None:
-        folder.picture("pca", f"PCA of {pca.data}", lambda stem: figures.draw_pca(pca, stem))
+        folder.picture("pca", f"PCA of {pca.data}", lambda stem: draw_pca(pca, stem))
         folder.table(
             "pca.csv",
             "the same as numbers",

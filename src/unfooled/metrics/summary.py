@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 
 from unfooled.core.result import OUTCOMES, Outcome, Result
+from unfooled.metrics.bleu import ScoreChange
+from unfooled.metrics.outputs import compare_outputs
 from unfooled.metrics.statistics import bootstrap_mean, f1_interval, wilson
+from unfooled.runs.attack import FEW_EDITS
 from unfooled.runs.file import RunFile
 from unfooled.training.metrics import confusion, macro_f1
-from unfooled.translation.bleu import Compared
-from unfooled.translation.outputs import Outputs, compare_outputs
 
 _TOP = 10
 _NOTES = 3
 _MOST_PAIRS = 100_000  # counted at a time; the rarest are forgotten beyond that
 _MOST_MESSAGES = 1000
 PERCENTILES = (10, 25, 50, 75, 90, 99)
-FEW_EDITS = 5  # an example that withstood fewer edits than this was hardly attacked
 _ROW = re.compile(r"^(?:line \d+ of the file|row \d+ of the data): ")
 
 
@@ -170,7 +170,7 @@ class Summary:
     substitutions: tuple[Substitution, ...]  # the most frequent ones of the successes, in lower case
     error_notes: tuple[ErrorNote, ...]  # the most frequent ones
     draws: Mean  # share of random draws that succeed, per attacked example; of attacks that draw many times
-    outputs: tuple[Compared, ...] = ()  # BLEU and chrF before and under attack, of a victim that writes
+    outputs: tuple[ScoreChange, ...] = ()  # BLEU and chrF before and under attack, of a victim that writes
     writes: bool = False  # the victim writes text: there is no accuracy
     recalls: tuple[Recall, ...] = ()  # one per class
     only: str = ""  # the class whose rows were attacked, where it was one
@@ -243,16 +243,13 @@ def summarise(run: RunFile) -> Summary:
     pairs: Counter[tuple[str, str]] = Counter()
     notes: dict[str, list[int]] = {}
     truth, said, said_after = array("l"), array("l"), array("l")
-    written: list[Outputs] = []
     writes = run.writes
     header = run.header
     few = none = counted = 0
     bound = int((header.get("environment") or {}).get("few_edits", FEW_EDITS))
     for result in run.results():
         counts[result.outcome] += 1
-        if writes and result.outcome != "error":
-            written.append(Outputs.of(result))
-        elif result.outcome != "error":
+        if not writes and result.outcome != "error":
             truth.append(result.label)
             said.append(decided(result.probs))
             said_after.append(decided(result.perturbed_probs))
@@ -293,7 +290,7 @@ def summarise(run: RunFile) -> Summary:
             ]
         ),
         draws=Mean.of(draws),
-        outputs=compare_outputs(written),
+        outputs=compare_outputs(run.results()) if writes else (),
         writes=writes,
         recalls=_recalls(run.labels, _only(header), truth, said, said_after),
         only=_only(header),

@@ -22,7 +22,6 @@ from unfooled.core.victim import TextValue
 from unfooled.defenses.harden import harden
 from unfooled.errors import RunFileError
 from unfooled.files import write_json, write_whole
-from unfooled.internals.analysis import analyse
 from unfooled.metrics.measures import measure_run
 from unfooled.metrics.summary import decided
 from unfooled.papers import smoke, translation
@@ -39,6 +38,7 @@ from unfooled.papers.stages import (
     Vocabulary,
     Words,
 )
+from unfooled.plugins import registry
 from unfooled.runs.attack import attack
 from unfooled.runs.file import RunFile
 from unfooled.training.class_words import count_class_words
@@ -47,55 +47,55 @@ from unfooled.training.record import has_weights, read_record
 from unfooled.training.trainer import train
 
 if TYPE_CHECKING:
-    from unfooled.papers.runner import Laboratory
+    from unfooled.papers.runner import StageRunner
 
 MODEL, RUN = "model", "run"
 NUMBERS = "numbers.json"
 NOTHING = "nothing-to-do"  # marks a stage that had no row to work on
 
 
-def do(stage: Stage, lab: Laboratory, folder: Path) -> None:
+def do(stage: Stage, runner: StageRunner, folder: Path) -> None:
     """Carry it out, or go on with it."""
     match stage:
         case Train(family=family) if family.startswith(translation.FAMILIES):
-            with lab.watcher.training(stage.name) as trainer:
-                translation.train(stage, lab.data, folder / MODEL, trainer)
+            with runner.watcher.training(stage.name) as trainer:
+                translation.train(stage, runner.data, folder / MODEL, trainer)
         case Train():
-            with lab.watcher.training(stage.name) as trainer:
+            with runner.watcher.training(stage.name) as trainer:
                 train(
                     stage.family,
-                    lab.data(stage.data),
+                    runner.data(stage.data),
                     folder / MODEL,
                     valid=stage.valid,
-                    options=lab.filled(stage.options),
+                    options=runner.filled(stage.options),
                     resume=True,
                     observer=trainer,
                 )
         case Harden():
-            with lab.watcher.training(stage.name) as trainer:
+            with runner.watcher.training(stage.name) as trainer:
                 harden(
                     stage.method,
-                    str(lab.done[stage.model].folder / MODEL),
+                    str(runner.done[stage.model].folder / MODEL),
                     folder / MODEL,
-                    data=lab.data(stage.data),
-                    options=lab.filled(stage.options),
+                    data=runner.data(stage.data),
+                    options=runner.filled(stage.options),
                     resume=True,
                     observer=trainer,
                 )
         case Words():
-            count_class_words(lab.data(stage.data)).write(folder / "words.json")
+            count_class_words(runner.data(stage.data)).write(folder / "words.json")
         case Vocabulary():
-            _vocabulary(stage, lab, folder)
+            _vocabulary(stage, runner, folder)
         case Chosen():
-            _chosen(stage, lab, folder)
+            _chosen(stage, runner, folder)
         case Attack():
-            _attack(stage, lab, folder)
+            _attack(stage, runner, folder)
         case Show():
-            _show(stage, lab, folder)
+            _show(stage, runner, folder)
         case Transfer():
-            _transfer(stage, lab, folder)
+            _transfer(stage, runner, folder)
         case Inside():
-            _inside(stage, lab, folder)
+            _inside(stage, runner, folder)
         case Fixture():
             smoke.make(stage.what, folder)
         case _:
@@ -141,8 +141,8 @@ def recipe_of(name: str) -> Recipe:
     return smoke.light(name.removeprefix("smoke:")) if name.startswith("smoke:") else load_recipe(name)
 
 
-def results_of(lab: Laboratory, name: str) -> list[Result]:
-    return results_in(lab.done[name].folder)
+def results_of(runner: StageRunner, name: str) -> list[Result]:
+    return results_in(runner.done[name].folder)
 
 
 def results_in(folder: Path) -> list[Result]:
@@ -150,16 +150,16 @@ def results_in(folder: Path) -> list[Result]:
     return [] if (folder / NOTHING).is_file() else read_results(folder / RUN)
 
 
-def _attack(stage: Attack, lab: Laboratory, folder: Path) -> None:
-    keys = _rows(stage, lab) if stage.rows else None
+def _attack(stage: Attack, runner: StageRunner, folder: Path) -> None:
+    keys = _rows(stage, runner) if stage.rows else None
     if keys is not None and not keys:
         write_whole(folder / NOTHING, "no row was left\n")
         return
-    with lab.watcher.attacking(stage.name) as observer:
+    with runner.watcher.attacking(stage.name) as observer:
         attack(
-            lab.model(stage.model),
-            lab.data(stage.data),
-            lab.recipe(stage),
+            runner.model(stage.model),
+            runner.data(stage.data),
+            runner.recipe(stage),
             out=folder / RUN,
             limit=stage.limit,
             keys=keys,
@@ -170,24 +170,24 @@ def _attack(stage: Attack, lab: Laboratory, folder: Path) -> None:
         measure_run(folder / RUN, stage.measures)
 
 
-def _rows(stage: Attack, lab: Laboratory) -> set[int]:
+def _rows(stage: Attack, runner: StageRunner) -> set[int]:
     """The rows of a `Chosen` stage, or those that a run's model still gets right."""
-    if isinstance(lab.done[stage.rows].stage, Chosen):
-        return set(json.loads(lab.file(stage.rows).read_text(encoding="utf-8"))["rows"])
+    if isinstance(runner.done[stage.rows].stage, Chosen):
+        return set(json.loads(runner.file(stage.rows).read_text(encoding="utf-8"))["rows"])
     return {
         one.key
-        for one in results_of(lab, stage.rows)
+        for one in results_of(runner, stage.rows)
         if one.outcome != "error" and decided(one.perturbed_probs) == one.label
     }
 
 
-def _show(stage: Show, lab: Laboratory, folder: Path) -> None:
-    victim = lab.model(stage.model)
-    found = results_of(lab, stage.samples) if stage.samples else []
-    names = _labels(lab.done[stage.samples].folder) if found else ()
+def _show(stage: Show, runner: StageRunner, folder: Path) -> None:
+    victim = runner.model(stage.model)
+    found = results_of(runner, stage.samples) if stage.samples else []
+    names = _labels(runner.done[stage.samples].folder) if found else ()
     samples: dict[int, Sample] = {}
     if stage.data is not None:
-        rows = lab.data(stage.data).aligned(victim.labels)
+        rows = runner.data(stage.data).aligned(victim.labels)
         for example in rows:
             if not example.problem:
                 samples[example.key] = Sample.of(example, victim.labels[example.label])
@@ -200,7 +200,7 @@ def _show(stage: Show, lab: Laboratory, folder: Path) -> None:
         write_whole(folder / NOTHING, "there was no text\n")
         return
     asked = Votes(victim, draws=stage.draws) if stage.draws else victim
-    with lab.watcher.attacking(stage.name) as observer:
+    with runner.watcher.attacking(stage.name) as observer:
         replay(samples.values(), asked, out=folder / RUN, name=stage.samples or "rows", observer=observer)
 
 
@@ -209,8 +209,8 @@ def _labels(folder: Path) -> tuple[str, ...]:
         return file.labels
 
 
-def _vocabulary(stage: Vocabulary, lab: Laboratory, folder: Path) -> None:
-    counted = count_class_words(lab.data(stage.data))
+def _vocabulary(stage: Vocabulary, runner: StageRunner, folder: Path) -> None:
+    counted = count_class_words(runner.data(stage.data))
     often = counted.counts.sum(axis=1) >= stage.least
     words = [word for word, kept in zip(counted.words, often, strict=True) if kept and word.isalpha()]
     if len(words) > stage.size:
@@ -219,12 +219,12 @@ def _vocabulary(stage: Vocabulary, lab: Laboratory, folder: Path) -> None:
     write_whole(folder / "words.txt", "".join(f"{word}\n" for word in words))
 
 
-def _chosen(stage: Chosen, lab: Laboratory, folder: Path) -> None:
+def _chosen(stage: Chosen, runner: StageRunner, folder: Path) -> None:
     right: set[int] | None = None
     accuracy = []
     for model in stage.models:
-        victim = lab.model(model)
-        rows = lab.data(stage.data).aligned(victim.labels)
+        victim = runner.model(model)
+        rows = runner.data(stage.data).aligned(victim.labels)
         examples = [one for one in islice(rows, stage.of) if not one.problem]
         said = answers(victim, [_value(one) for one in examples])
         mine = {one.key for one in examples if _right(said[_value(one)], one.label)}
@@ -246,9 +246,9 @@ def _value(example: Example) -> TextValue:
     return value
 
 
-def _transfer(stage: Transfer, lab: Laboratory, folder: Path) -> None:
+def _transfer(stage: Transfer, runner: StageRunner, folder: Path) -> None:
     try:
-        found = transfer(lab.done[stage.run].folder / RUN, lab.model(stage.model))
+        found = transfer(runner.done[stage.run].folder / RUN, runner.model(stage.model))
     except RunFileError:
         write_json(folder / NUMBERS, {"fooled": {}}, indent=1)  # nothing fooled the first model
         return
@@ -256,11 +256,11 @@ def _transfer(stage: Transfer, lab: Laboratory, folder: Path) -> None:
     write_json(folder / NUMBERS, {"fooled": moved}, indent=1)
 
 
-def _inside(stage: Inside, lab: Laboratory, folder: Path) -> None:
-    victim = cast(Any, lab.model(stage.model))
-    run = lab.done[stage.run].folder / RUN
+def _inside(stage: Inside, runner: StageRunner, folder: Path) -> None:
+    victim = cast(Any, runner.model(stage.model))
+    run = runner.done[stage.run].folder / RUN
     parts = ("attention", "embeddings", *(("theorem",) if stage.theorem else ()))
-    told = analyse(run, victim=victim, only=parts, examples=0)
+    told = registry.load("analysis", "internals")(run, victim=victim, only=parts, examples=0)
     numbers: dict[str, Any] = {"re": {}, "l1": {}, "attention": {}, "edited": {}}
     if told.embeddings:
         numbers["re"] = {str(key): value for key, value in told.embeddings.sentences}

@@ -6,10 +6,10 @@ import math
 from pathlib import Path
 from typing import Any
 
-from unfooled.internals.figures.common import PALETTE, canvas, draw_confusion, draw_words
-from unfooled.internals.outcomes import outcomes
+from unfooled.metrics.outcomes import outcomes
 from unfooled.papers.findings import Findings, Quantity
 from unfooled.papers.paper import Bars, Confused, Counts, Curves, Picture
+from unfooled.report.figures import PALETTE, canvas, draw_confusion, draw_words
 
 
 def draw(picture: Picture, findings: Findings, folder: Path, prefix: str) -> Path | None:

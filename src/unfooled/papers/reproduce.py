@@ -17,7 +17,7 @@ from unfooled.papers.paper import Paper, Plan, Scale, require_scale
 from unfooled.papers.pictures import draw
 from unfooled.papers.plans import NAMES, find_paper
 from unfooled.papers.provenance import provenance
-from unfooled.papers.runner import Laboratory, Watcher
+from unfooled.papers.runner import StageRunner, Watcher
 from unfooled.papers.workers import helpers
 
 SUMMARY = "README.md"  # what a folder shows first
@@ -82,16 +82,18 @@ def reproduce(
     chosen = find_paper(paper) if isinstance(paper, str) else paper
     size = require_scale(scale)
     plan = chosen.plan(size)
-    lab = Laboratory(Path(work), _root(data), watcher)
+    runner = StageRunner(Path(work), _root(data), watcher)
     folder = Path(out).expanduser()
-    _require(chosen, size, lab, folder, so_far=so_far)
+    _require(chosen, size, runner, folder, so_far=so_far)
     if so_far:
-        done = lab.look_up(plan.stages)
+        done = runner.look_up(plan.stages)
     else:
-        with helpers(_useful(workers, plan, lab) - 1, plan.stages, lab.work, lab.data_root, lab.watcher):
-            done = lab.carry_out(plan.stages)
+        with helpers(
+            _useful(workers, plan, runner) - 1, plan.stages, runner.work, runner.data_root, runner.watcher
+        ):
+            done = runner.carry_out(plan.stages)
     if not done:
-        raise UserError(f"{lab.work} holds nothing of {chosen.name} yet", "run it without --so-far")
+        raise UserError(f"{runner.work} holds nothing of {chosen.name} yet", "run it without --so-far")
     findings = Findings(done)
     judged = [(claim, claim.judge(findings)) for claim in chosen.claims]
     if so_far:
@@ -113,11 +115,11 @@ def reproduce(
     return replace(found, files=written)
 
 
-def _useful(workers: int, plan: Plan, lab: Laboratory) -> int:
+def _useful(workers: int, plan: Plan, runner: StageRunner) -> int:
     """No more than there are stages to do."""
     if workers < 1:
         raise UserError(f"there is no reproduction with {workers} workers", "ask for at least one")
-    return 1 if workers == 1 else max(1, min(workers, lab.unfinished(plan.stages)))
+    return 1 if workers == 1 else max(1, min(workers, runner.unfinished(plan.stages)))
 
 
 def check(
@@ -130,9 +132,9 @@ def check(
     so_far: bool = False,
 ) -> None:
     """Raise at once what would otherwise show up after hours, at the last paper or when pages are written."""
-    lab = Laboratory(Path(work), _root(data))
+    runner = StageRunner(Path(work), _root(data))
     for paper in papers:
-        _require(paper, require_scale(scale), lab, Path(out).expanduser(), so_far=so_far)
+        _require(paper, require_scale(scale), runner, Path(out).expanduser(), so_far=so_far)
 
 
 def _root(data: str | Path | None) -> Path | None:
@@ -142,11 +144,11 @@ def _root(data: str | Path | None) -> Path | None:
     return root
 
 
-def _require(paper: Paper, scale: Scale, lab: Laboratory, folder: Path, *, so_far: bool) -> None:
+def _require(paper: Paper, scale: Scale, runner: StageRunner, folder: Path, *, so_far: bool) -> None:
     stages = paper.plan(scale).stages
-    lab.require_data(stages)
+    runner.require_data(stages)
     if not so_far:
-        lab.require_resources(stages)
+        runner.require_resources(stages)
     page = folder / f"{paper.name}.json"
     there = _read(page).get("scale", scale)
     if there != scale:

@@ -26,8 +26,7 @@ from unfooled.data.loading import VARIABLE, load_data
 from unfooled.defenses.saving import wrap
 from unfooled.errors import LockedError, UserError
 from unfooled.files import write_json
-from unfooled.papers import carry_out as doing
-from unfooled.papers import translation
+from unfooled.papers import carry_out, translation
 from unfooled.papers.provenance import commit
 from unfooled.papers.stages import (
     Attack,
@@ -82,7 +81,7 @@ class Done:
     commit: str = ""
 
 
-class Laboratory:
+class StageRunner:
     """`work` keeps what was done; `data` is the folder of data sets, by default $UNFOOLED_DATA."""
 
     def __init__(self, work: Path, data: Path | None = None, watcher: Watcher | None = None) -> None:
@@ -112,7 +111,7 @@ class Laboratory:
             for number, stage in left.items():
                 if not all(name in self.done for name in needs_of(stage)):
                     continue
-                found = self._one(stage, number, len(ordered))
+                found = self._finish(stage, number, len(ordered))
                 if found:
                     self.done[stage.name] = found
                     del left[number]
@@ -164,7 +163,7 @@ class Laboratory:
         finally:
             self.done = before
 
-    def _one(self, stage: Stage, number: int, total: int) -> Done | None:
+    def _finish(self, stage: Stage, number: int, total: int) -> Done | None:
         """Done now or before; nothing while another process is at it."""
         fingerprint = self._known_fingerprint(stage)
         folder = self.folder(stage, fingerprint)
@@ -193,12 +192,12 @@ class Laboratory:
         note = {"format": FORMAT, "fingerprint": fingerprint, "settings": described(stage)}
         write_note(folder, note | {"status": "running", "seconds": spent})
         try:
-            doing.do(stage, self, folder)
+            carry_out.do(stage, self, folder)
         except BaseException:
             seconds = spent + time.perf_counter() - began
             write_note(folder, note | {"status": "running", "seconds": round(seconds, 1)})
             raise
-        spent = doing.seconds_of(stage, folder) or round(spent + time.perf_counter() - began, 1)
+        spent = carry_out.seconds_of(stage, folder) or round(spent + time.perf_counter() - began, 1)
         write_note(folder, note | {"status": "finished", "seconds": spent, "commit": self._commit})
         self.watcher.ended(stage, spent)
         return Done(stage, folder, fingerprint, spent, self._commit)
@@ -251,7 +250,7 @@ class Laboratory:
         if model not in self._models:
             while len(self._models) >= _KEPT:
                 del self._models[next(iter(self._models))]
-            spec = str(self.done[model.stage].folder / doing.MODEL) if model.stage else model.spec
+            spec = str(self.done[model.stage].folder / carry_out.MODEL) if model.stage else model.spec
             plain = replace(model, defence="", options=(), draws=0)
             victim = load_victim(spec) if model == plain else self.model(plain)
             if model.defence:
@@ -260,7 +259,7 @@ class Laboratory:
         return self._models[model]
 
     def recipe(self, stage: Attack) -> Recipe:
-        recipe = doing.recipe_of(stage.attack)
+        recipe = carry_out.recipe_of(stage.attack)
         for name, value in self.filled(stage.everywhere).items():
             recipe = with_everywhere(recipe, name, value)
         if stage.order:
@@ -275,7 +274,7 @@ class Laboratory:
 
     def file(self, name: str) -> Path:
         done = self.done[name]
-        return doing.file_of(done.stage, done.folder)
+        return carry_out.file_of(done.stage, done.folder)
 
     def _source(self, rows: Rows) -> str:
         if rows.source.startswith("hf:"):
@@ -312,7 +311,7 @@ def read_note(folder: Path) -> dict[str, Any]:
 
 def _finished(stage: Stage, folder: Path, fingerprint: str) -> Done | None:
     noted = read_note(folder)
-    if noted.get("status") != "finished" or not doing.is_there(stage, folder):
+    if noted.get("status") != "finished" or not carry_out.is_there(stage, folder):
         return None
     return Done(stage, folder, fingerprint, float(noted["seconds"]), str(noted.get("commit", "")))
 

@@ -1,6 +1,6 @@
 """What a reproduction does, as data: models to train, texts to choose, attacks to run, numbers to take.
 
-A stage names the stages it needs. `laboratory.py` carries them out, each in a folder named after a
+A stage names the stages it needs. `runner.py` carries them out, each in a folder named after a
 fingerprint of everything it depends on: the same stage is never done twice, a changed one never mixed up.
 """
 

@@ -6,7 +6,6 @@ soon as the attacks are registered; until then the claims say what they need.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -50,16 +49,14 @@ def stages(train_on: Rows, test: Rows, n: dict[str, int]) -> list[Stage]:
 
 def load(rows: Rows, source: str) -> Any:
     """Sentences and their translations."""
-    parallel: Any = importlib.import_module("unfooled.translation.parallel")
-    return parallel.load_parallel(
+    return registry.load("loader", "translation")(
         source, columns=rows.parallel, split=rows.split, limit=rows.limit, sample=rows.sample, seed=rows.seed
     )
 
 
 def train(stage: Train, data: Callable[[Rows], Any], out: Path, observer: TrainObserver) -> None:
     """The split `val` decides which epoch is kept."""
-    translators: Any = importlib.import_module("unfooled.translation.training")
-    translators.train_translator(
+    registry.load("trainer", "translation")(
         stage.family,
         data(stage.data),
         out,

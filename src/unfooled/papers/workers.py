@@ -1,6 +1,6 @@
 """Further processes that work on the same plan.
 
-Each takes the next stage that nobody is at (see `Laboratory.carry_out`); a stage's outcome does not depend
+Each takes the next stage that nobody is at (see `StageRunner.carry_out`); a stage's outcome does not depend
 on who does it. A helper that fails says so and leaves its stage undone: the first process gets to it.
 """
 
@@ -18,7 +18,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import NoReturn
 
-from unfooled.papers.runner import Laboratory, Watcher
+from unfooled.papers.runner import StageRunner, Watcher
 from unfooled.papers.stages import Stage
 from unfooled.runs.workers import no_current_folder, no_interrupts, threads
 
@@ -35,37 +35,39 @@ def helpers(
         yield
         return
     context = multiprocessing.get_context("spawn")
-    crew: list[BaseProcess] = []
+    processes: list[BaseProcess] = []
     with _shared(number + 1) as share:
         try:
             for _ in range(number):
-                one = context.Process(target=_help, args=(tuple(stages), work, data), daemon=True)
+                process = context.Process(target=_help, args=(tuple(stages), work, data), daemon=True)
                 with threads(share), no_interrupts(), no_current_folder():
-                    one.start()
-                crew.append(one)
+                    process.start()
+                processes.append(process)
             yield
         except BaseException:
             watcher.notes("stopping the other processes")
             raise
         finally:
-            _dismiss(crew, watcher)
+            _dismiss(processes, watcher)
 
 
-def _dismiss(crew: Sequence[BaseProcess], watcher: Watcher) -> None:
-    killed = [-one.exitcode for one in crew if one.exitcode is not None and one.exitcode < 0]
+def _dismiss(processes: Sequence[BaseProcess], watcher: Watcher) -> None:
+    killed = [
+        -process.exitcode for process in processes if process.exitcode is not None and process.exitcode < 0
+    ]
     if killed:
         watcher.notes(
-            f"{len(killed)} of {len(crew)} helpers were killed (signal {killed[0]}): out of memory?"
+            f"{len(killed)} of {len(processes)} helpers were killed (signal {killed[0]}): out of memory?"
         )
     until = time.monotonic() + _PATIENCE
     try:
-        for one in crew:
-            one.terminate()
-        for one in crew:
-            one.join(max(0.0, until - time.monotonic()))
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join(max(0.0, until - time.monotonic()))
     finally:  # after a second Ctrl-C at once
-        for one in crew:
-            one.kill()
+        for process in processes:
+            process.kill()
 
 
 @contextmanager
@@ -95,7 +97,7 @@ def _help(stages: tuple[Stage, ...], work: Path, data: Path | None) -> None:
     try:
         signal.signal(signal.SIGTERM, _stop)
         threading.Thread(target=_leave_with_parent, daemon=True).start()
-        Laboratory(work, data).carry_out(stages)
+        StageRunner(work, data).carry_out(stages)
     except KeyboardInterrupt:
         pass
     except Exception as error:

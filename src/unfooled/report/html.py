@@ -26,15 +26,13 @@ from unfooled.core.result import OUTCOMES, Result
 from unfooled.errors import RunFileError
 from unfooled.metrics.columns import Column, Ledger
 from unfooled.metrics.summary import Summary, summarise
-from unfooled.people.report import read_people
+from unfooled.plugins import registry
 from unfooled.report.comparison import comparison_charts, comparisons, tables
 from unfooled.report.diffs import output_pieces, pieces, visible
 from unfooled.report.interpretation import Chart, Hint, Verdict, charts, hints, judge
 from unfooled.report.tables import counts_line, footnotes, summary_rows
 from unfooled.runs.file import RunFile
 from unfooled.runs.remarks import PREFIX
-from unfooled.translation.attention_maps import attention_charts
-from unfooled.translation.outputs import ATTENTION
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +56,7 @@ class RunView:
     measures: dict[str, Column]
     transfers: tuple[Transfer, ...]
     judgement: tuple[str, ...]  # what `unfooled evaluate` says of the defence: a sentence, then details
-    attention: tuple[dict[str, Any], ...] = ()  # maps of a few examples, where the victim writes
+    drawn: dict[str, Any]  # remarks of the run that are shown as charts, by their names
 
     @property
     def counts(self) -> str:
@@ -145,8 +143,8 @@ def write_html(runs: Sequence[Path], out: Path, *, study: Path | None = None) ->
         comparisons=comparisons(views),
         tables=tables(views),
         hints=_all_hints(views),
-        charts=[*comparison_charts(views), *charts(views), *_maps(views)],
-        people=None if study is None else read_people(study, runs),
+        charts=[*comparison_charts(views), *charts(views), *_kept_charts(views)],
+        people=None if study is None else registry.load("report-section", "study")(study, runs),
         outcomes=OUTCOMES,
         labels=[visible(label) for label in views[0].labels],
         data=data,
@@ -178,7 +176,7 @@ def _view(number: int, path: Path, name: str) -> RunView:
         ledger = Ledger.read(file.results())
         measures = {name: _column(ledger, file.measured(name)) for name in file.measures()}
     environment = header["environment"]
-    attention = header.pop(PREFIX + ATTENTION, None)  # shown as pictures, not as settings
+    drawn = {name: header.pop(PREFIX + name, None) for name in registry.names("run-charts")}  # no settings
     return RunView(
         number=number,
         name=visible(name),
@@ -192,7 +190,7 @@ def _view(number: int, path: Path, name: str) -> RunView:
         verdict=_with_origin(judge(summary), header),
         preflight=tuple(visible(line) for line in environment.get("preflight", ())),
         settings=visible(json.dumps(header, indent=2, ensure_ascii=False)),
-        attention=tuple(attention or ()),
+        drawn={name: kept for name, kept in drawn.items() if kept},
         data_fingerprint=str(header["identity"]["data"]),
         victim_fingerprint=str(header["identity"]["victim"]),
         measures=measures,
@@ -216,9 +214,15 @@ def _judgement(verdict: Any) -> tuple[str, ...]:
     return tuple(visible(str(line)) for line in told)
 
 
-def _maps(views: Sequence[RunView]) -> list[Chart]:
+def _kept_charts(views: Sequence[RunView]) -> list[Chart]:
+    """Of what the attack left in the run for its page; of several runs with their names."""
     several = len(views) > 1
-    return [one for view in views for one in attention_charts(view.attention, view.name if several else "")]
+    return [
+        chart
+        for view in views
+        for name, kept in view.drawn.items()
+        for chart in registry.load("run-charts", name)(kept, view.name if several else "")
+    ]
 
 
 def _column(ledger: Ledger, values: dict[int, float]) -> Column:

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 
 from unfooled.checks.transfer import Transfer
+from unfooled.metrics.bleu import ScoreChange
 from unfooled.metrics.columns import (
     Column,
     Ledger,
@@ -24,7 +25,6 @@ from unfooled.metrics.columns import (
 from unfooled.metrics.measures import parse_measure
 from unfooled.metrics.summary import Summary
 from unfooled.report.charts import Line, bar_chart, line_chart, matrix
-from unfooled.translation.bleu import Compared
 
 SHARES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)
 FLOORS = (0.0, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -98,7 +98,7 @@ def judge(summary: Summary) -> Verdict:
     said = f"{rate.value:.0%} ({rate.low:.0%} to {rate.high:.0%}) of the {rate.n:,} examples"
     if summary.writes:
         told = f"The attack reaches its goal in {said} that it was tried on."
-        told += "".join(f" {_fall(one)}" for one in summary.outputs[:1])
+        told += "".join(f" {_fall(change)}" for change in summary.outputs[:1])
     else:
         told = (
             f"The attack breaks {said} that the model got right; accuracy falls from "
@@ -134,13 +134,13 @@ def _why_nothing(summary: Summary) -> str:
     return "Every example was passed over." if summary.writes else "No example was right before the attack."
 
 
-def _fall(one: Compared) -> str:
+def _fall(change: ScoreChange) -> str:
     """What became of a corpus score, in a sentence."""
-    name = {"bleu": "BLEU", "chrf": "chrF"}[one.metric]
-    _, low, high = one.change
+    name = {"bleu": "BLEU", "chrf": "chrF"}[change.metric]
+    _, low, high = change.change
     return (
-        f"{name} goes from {one.before[0]:.1f} to {one.after[0]:.1f} "
-        f"(change {low:+.1f} to {high:+.1f}, paired bootstrap over {one.n:,} sentences)."
+        f"{name} goes from {change.before[0]:.1f} to {change.after[0]:.1f} "
+        f"(change {low:+.1f} to {high:+.1f}, paired bootstrap over {change.n:,} sentences)."
     )
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import platform
-from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from importlib import metadata
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import unfooled
-from unfooled.attacks.parts.goals import OnlyClass, aimed_at, aimed_at_word
+from unfooled.attacks.parts.goals import OnlyClass
 from unfooled.core.example import Example
 from unfooled.core.life import Life
 from unfooled.core.oracle import AsyncOracle, Oracle
-from unfooled.core.questions import Asked
 from unfooled.core.recipe import Recipe, load_recipe
 from unfooled.core.result import Result
 from unfooled.core.session import (
@@ -30,24 +29,23 @@ from unfooled.core.session import (
     require_resources,
 )
 from unfooled.core.victim import TextValue, Victim
-from unfooled.data.dataset import Dataset
-from unfooled.data.loading import Given, as_dataset
+from unfooled.data.loading import Given
 from unfooled.errors import DataError, VictimError
-from unfooled.metrics.summary import FEW_EDITS, Summary, summarise
+from unfooled.plugins import registry
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
+from unfooled.runs.task import Examples, Task, task_for
 from unfooled.runs.workers import attack_in_workers
-from unfooled.translation.attempt import TextGoal
-from unfooled.translation.outputs import keep_attention
-from unfooled.translation.parallel import ParallelText, as_parallel
-from unfooled.translation.preflight import preflight_translator
-from unfooled.translation.victim import Translator
 from unfooled.victims.function import FunctionVictim
 from unfooled.victims.loading import load_victim
-from unfooled.victims.preflight import Preflight, preflight
+from unfooled.victims.preflight import Preflight
+
+if TYPE_CHECKING:
+    from unfooled.metrics.summary import Summary
 
 # Enough to see swapped labels or logits, little enough for a paid endpoint.
 PREFLIGHT_EXAMPLES = 64
+FEW_EDITS = 5  # an example that withstood fewer edits than this was hardly attacked
 FEW_EXAMPLES = 8  # looked at where a run attacks chosen examples only: a model that was looked at before
 
 
@@ -87,7 +85,8 @@ class Run:
     def summary(self) -> Summary:
         """Rates and means with their intervals, as `unfooled summary` shows them."""
         with closing(RunFile.read(self.path)) as file:
-            return summarise(file)
+            summary: Summary = registry.load("summary", "run")(file)
+        return summary
 
     def results(self) -> Iterator[Result]:
         """Every finished example, in the order of the rows."""
@@ -97,7 +96,7 @@ class Run:
 
 def attack(
     victim: Victim | str | Callable[[list[str]], Any],
-    data: Given | ParallelText,
+    data: Given | Examples,
     recipe: Recipe | str = "textfooler",
     *,
     out: str | Path,
@@ -130,15 +129,14 @@ def attack(
         ['success']
     """
     victim = _as_victim(victim)
-    dataset = _fitting(data, victim).aligned(victim.labels, label_map)
+    task = task_for(victim)
+    dataset = task.data(data, victim).aligned(victim.labels, label_map)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     settings = settings or Settings()
     observer = observer or Observer()
     require_capabilities(recipe, victim)
-    if target is not None and isinstance(recipe.goal, TextGoal):
-        recipe = aimed_at_word(recipe, target)
-    elif target is not None:
-        recipe = aim_at(recipe, target, victim.labels)
+    if target is not None:
+        recipe = task.aimed(recipe, target, victim)
     for name, most in (("limit", limit), ("rows", rows)):
         if most is not None and most < 1:
             raise DataError(f"{name}={most} leaves nothing to attack", f"{name} is at least 1")
@@ -152,17 +150,13 @@ def attack(
 
     total = rows_to_read(dataset, recipe, limit)
     total = total if rows is None else min(rows, total)
-    sample = [one for one in islice(_chosen(islice(dataset, total), keys), _looks(keys)) if not one.problem]
-    texts = [one.text().value for one in sample]
-    if isinstance(victim, Translator):
-        strings = [one.text().string for one in sample]
-        report = preflight_translator(victim, strings, [one.reference for one in sample])
-    else:
-        report = preflight(victim, texts, [one.label for one in sample])
+    first_rows = islice(_chosen(islice(iter(dataset), total), keys), _looks(keys))
+    sample = [example for example in first_rows if not example.problem]
+    report = task.preflight(victim, sample)
     observer.checked(report)
     report.raise_for_fail()
     opened: dict[str, Oracle | AsyncOracle] = {}
-    coverage = look_at(recipe, [one.text() for one in sample], opened)
+    coverage = look_at(recipe, [example.text() for example in sample], opened)
     refusal = coverage.refusal(recipe.full_name)
     if refusal is not None and not settings.any_language:
         raise refusal
@@ -184,7 +178,7 @@ def attack(
         | {"warnings": warnings, "coverage": coverage.to_dict(), "few_edits": _few_edits(recipe)},
     }
     with RunFile.open(Path(out), header, restart=restart) as file:
-        examples = _unfinished(_chosen(islice(dataset, total), keys), file)
+        examples = _unfinished(_chosen(islice(iter(dataset), total), keys), file)
         first, last = dataset.nth_key(0), dataset.nth_key(total - 1)
         if keys is None:
             done = file.count_finished(first, last)
@@ -192,8 +186,7 @@ def attack(
             total, done = len(keys), len(file.finished(first, last) & set(keys))
         observer.started(total, done)
         if done < total:
-            good = next((text for text in texts if _answered(victim, text)), None)
-            known = Asked(str(good)) if isinstance(victim, Translator) and good is not None else good
+            known = _answered_question(task, victim, sample)
             left = total - done
             results = _results(
                 victim, recipe, settings, examples, workers, left, known, file, opened, observer
@@ -202,12 +195,11 @@ def attack(
                 for result in results:
                     file.add(result)
                     observer.finished(result)
-    if isinstance(victim, Translator):
-        keep_attention(Path(out), victim)
+    task.keep(Path(out), victim)
     return Run(Path(out))
 
 
-def rows_to_read(dataset: Dataset | ParallelText, recipe: Recipe, limit: int | None) -> int:
+def rows_to_read(dataset: Examples, recipe: Recipe, limit: int | None) -> int:
     """How many rows hold the `limit` that are attacked: of an attack on one class, only its rows count.
 
     The data has its labels in the victim's order, and the recipe knows the number of the class.
@@ -215,25 +207,13 @@ def rows_to_read(dataset: Dataset | ParallelText, recipe: Recipe, limit: int | N
     if limit is None or not isinstance(recipe.goal, OnlyClass):
         return len(dataset) if limit is None else min(limit, len(dataset))
     wanted = recipe.goal.label
-    places = (n for n, one in enumerate(dataset, 1) if one.label == wanted and not one.problem)
+    places = (n for n, row in enumerate(dataset, 1) if row.label == wanted and not row.problem)
     return next(islice(places, limit - 1, None), len(dataset))
 
 
 def _few_edits(recipe: Recipe) -> int:
     """Fewer edits than so many are few; an attack that tries one by design is asked for that one."""
     return min(FEW_EDITS, getattr(recipe.search, "tries", None) or FEW_EDITS)
-
-
-def aim_at(recipe: Recipe, target: str, labels: tuple[str, ...]) -> Recipe:
-    """The same attack with one class as its goal."""
-    if target not in labels:
-        raise DataError(f"there is no class {target!r}", f"the victim's classes are {', '.join(labels)}")
-    if isinstance(recipe.goal, OnlyClass) and recipe.goal.name.casefold() == target.casefold():
-        raise DataError(
-            f"{recipe.full_name} attacks only examples of the class {target}, which is also the target",
-            "aim at another class, or name other examples with --only",
-        )
-    return aimed_at(recipe, labels.index(target))
 
 
 def _results(
@@ -275,7 +255,7 @@ def _looks(keys: Collection[int] | None) -> int:
 
 
 def _chosen(examples: Iterator[Example], keys: Collection[int] | None) -> Iterator[Example]:
-    return examples if keys is None else (one for one in examples if one.key in keys)
+    return examples if keys is None else (example for example in examples if example.key in keys)
 
 
 def _unfinished(examples: Iterator[Example], file: RunFile) -> Iterator[Example]:
@@ -300,12 +280,15 @@ def _sum(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     return total
 
 
-def _answered(victim: Victim, text: TextValue) -> bool:
-    """Whether the victim can answer this text: one that it can tells bad texts from a victim that is down."""
+def _answered_question(task: Task, victim: Victim, sample: Sequence[Example]) -> Hashable:
+    """A question that the victim can answer: it tells bad texts from a victim that is down."""
+    texts: Iterator[TextValue] = (example.text().value for example in sample)
+    return next((task.question(text) for text in texts if _is_answered(task, victim, text)), None)
+
+
+def _is_answered(task: Task, victim: Victim, text: TextValue) -> bool:
     try:
-        if isinstance(victim, Translator):
-            return len(victim.write([Asked(str(text))])) == 1
-        return len(victim.predict([text])) == 1
+        return len(task.answers(victim, text)) == 1
     except Exception:
         return False
 
@@ -322,23 +305,8 @@ def _as_victim(given: Victim | str | Callable[[list[str]], Any]) -> Victim:
     )
 
 
-def _fitting(given: Given | ParallelText, victim: Victim) -> Dataset | ParallelText:
-    """The data as this kind of victim needs it."""
-    writes = isinstance(victim, Translator)
-    if isinstance(given, Dataset | ParallelText):
-        if writes != isinstance(given, ParallelText):
-            raise DataError(
-                f"{given.name} does not fit: {victim.name} {'writes text' if writes else 'chooses classes'}",
-                f"load the data with {'load_parallel' if writes else 'load_data'}",
-            )
-        return given
-    if writes:
-        return as_parallel(given)
-    return as_dataset(given, labels=victim.labels)
-
-
 def _environment(
-    victim: Victim, dataset: Dataset | ParallelText, recipe: Recipe, workers: int, report: Preflight
+    victim: Victim, dataset: Examples, recipe: Recipe, workers: int, report: Preflight
 ) -> dict[str, Any]:
     return {
         "unfooled": unfooled.__version__,

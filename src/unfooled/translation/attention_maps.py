@@ -12,16 +12,22 @@ from unfooled.report.interpretation import Chart
 def attention_charts(kept: Sequence[Mapping[str, Any]], run: str = "") -> list[Chart]:
     """One picture per example that was kept in the run."""
     found = []
-    for one in kept:
-        title = f"Attention, example {one['key']}{f' of {run}' if run else ''}: before and after"
+    for example in kept:
+        title = f"Attention, example {example['key']}{f' of {run}' if run else ''}: before and after"
         maps = [
-            heat_map(one[when]["read"], one[when]["written"], one[when]["weights"], title=when, width=HALF)
+            heat_map(
+                example[when]["read"],
+                example[when]["written"],
+                example[when]["weights"],
+                title=when,
+                width=HALF,
+            )
             for when in ("before", "after")
         ]
         lines = [
-            (when, token, one[when]["read"][place], f"{row[place]:.2f}")
+            (when, token, example[when]["read"][place], f"{row[place]:.2f}")
             for when in ("before", "after")
-            for token, row in zip(one[when]["written"], one[when]["weights"], strict=True)
+            for token, row in zip(example[when]["written"], example[when]["weights"], strict=True)
             for place in [max(range(len(row)), key=row.__getitem__)]
         ]
         found.append(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from unfooled.core.questions import Asked
 from unfooled.errors import MissingExtraError, UserError
-from unfooled.translation.bleu import corpus_score
+from unfooled.metrics.bleu import corpus_score
 from unfooled.translation.victim import Translator
 from unfooled.victims.preflight import Check, Preflight
 

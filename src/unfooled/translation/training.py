@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.data.held import Held
+from unfooled.metrics import bleu
 from unfooled.training import record
 from unfooled.training.batches import loader_of
 from unfooled.training.families import Family, Value, find_family, settle
@@ -29,7 +30,6 @@ from unfooled.training.torch_families import (
 )
 from unfooled.training.trainer import Trained
 from unfooled.training.watching import TrainObserver
-from unfooled.translation import bleu
 from unfooled.translation.decoding import longest_output, signs_of, write_greedily
 from unfooled.translation.inside import WORDS
 from unfooled.translation.parallel import ParallelText, as_parallel

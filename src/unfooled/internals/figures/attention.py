@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from unfooled.internals.attention import Attention, ExampleAttention
-from unfooled.internals.figures.common import PALETTE, canvas, save, shown
 from unfooled.internals.figures.heat import (
     ATTENTION,
     CHANGE,
@@ -22,6 +21,7 @@ from unfooled.internals.figures.heat import (
     write_numbers,
 )
 from unfooled.report.diffs import visible
+from unfooled.report.figures import PALETTE, canvas, save, shown
 
 _WHEN = ("before", "after", "change")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from unfooled.internals.embeddings import Embeddings, ExampleEmbeddings
-from unfooled.internals.figures.common import INK, MARK, PALETTE, canvas, save, shown
 from unfooled.internals.figures.heat import WIDTH, Axis, heat, points, window
 from unfooled.report.diffs import visible
+from unfooled.report.figures import INK, MARK, PALETTE, canvas, save, shown
 
 
 def draw_embeddings(example: ExampleEmbeddings, title: str, stem: Path, width: int = WIDTH) -> list[Path]:

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.internals.figures.common import MARK
 from unfooled.metrics.summary import Mean
 from unfooled.report.diffs import visible
+from unfooled.report.figures import MARK
 
 WIDTH = 40  # columns of a picture; the numbers are always about the whole text
 _ABSENT = "#e6e6e6"  # a word that this side does not have

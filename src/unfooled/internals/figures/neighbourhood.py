@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from unfooled.internals.figures.common import INK, MARK, PALETTE, canvas, save, shown
 from unfooled.internals.neighbourhood import Field, Neighbourhood
 from unfooled.report.diffs import visible
+from unfooled.report.figures import INK, MARK, PALETTE, canvas, save, shown
 
 _MARKERS = ("o", "s", "D", "^")
 

@@ -25,7 +25,7 @@ from unfooled.core.session import prepared, require_capabilities, require_resour
 from unfooled.core.victim import Victim
 from unfooled.core.victim_oracle import oracle_for
 from unfooled.errors import UserError
-from unfooled.people.web.events import Emit, WatchedSearch, Watcher, renamed
+from unfooled.people.web.events import AttackEvents, Emit, WatchedSearch, renamed
 from unfooled.plugins import registry
 from unfooled.text import Text
 
@@ -36,7 +36,7 @@ BATCH = 32  # texts at a time: a cancelled attack is dropped before the next bat
 
 
 @dataclass(frozen=True)
-class Wish:
+class AttackRequest:
     """What a visitor wants attacked. Without a label the victim's own decision is attacked."""
 
     text: Text
@@ -47,12 +47,12 @@ class Wish:
 
 
 @dataclass(eq=False)
-class Lane:
-    """One wish on one victim."""
+class RunningAttack:
+    """A request on one of the victims, under way."""
 
     number: int
     model: int
-    wish: Wish
+    request: AttackRequest
     recipe: Recipe
     oracles: Mapping[str, Oracle | AsyncOracle]
     emit: Emit
@@ -61,25 +61,27 @@ class Lane:
     begun: float = field(default_factory=time.perf_counter)
 
 
-class EngineRoom:
+class AttackService:
+    """Begins and cancels attacks on its victims, from any thread."""
+
     def __init__(self, victims: Sequence[Victim]) -> None:
         self.victims = tuple(victims)
-        self._new: queue.SimpleQueue[Lane | None] = queue.SimpleQueue()
-        self._lanes: dict[int, Lane] = {}
+        self._new: queue.SimpleQueue[RunningAttack | None] = queue.SimpleQueue()
+        self._running: dict[int, RunningAttack] = {}
         self._numbers = count()
         self._shared: dict[str, Oracle | AsyncOracle] = {}
         self._ready: dict[tuple[str, int], tuple[Recipe, dict[str, Oracle | AsyncOracle]]] = {}
         self._opening = threading.Lock()
         self._own = {f"victim/{n}": oracle_for(victim) for n, victim in enumerate(self.victims)}
-        self._remote = any(isinstance(one, AsyncOracle) for one in self._own.values())
+        self._remote = any(isinstance(oracle, AsyncOracle) for oracle in self._own.values())
         self._engine: Engine[Any] = self._made()
         self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Everything under way is cancelled; the batch that is being answered is waited for, a little."""
-        for lane in list(self._lanes.values()):
-            lane.cancelled = True
+        for running in list(self._running.values()):
+            running.cancelled = True
         self._new.put(None)
         self._thread.join(timeout=2)
 
@@ -100,20 +102,20 @@ class EngineRoom:
                 self._ready[attack, model] = (recipe, self._open(recipe, model))
             return self._ready[attack, model]
 
-    def begin(self, wish: Wish, model: int, emit: Emit) -> Lane:
+    def begin(self, request: AttackRequest, model: int, emit: Emit) -> RunningAttack:
         """Start an attack; `emit` is called from the engine's thread."""
-        recipe, oracles = self.prepare(wish.attack, model)
-        lane = Lane(next(self._numbers), model, wish, recipe, oracles, emit)
-        self._new.put(lane)
-        return lane
+        recipe, oracles = self.prepare(request.attack, model)
+        running = RunningAttack(next(self._numbers), model, request, recipe, oracles, emit)
+        self._new.put(running)
+        return running
 
-    def cancel(self, lane: Lane) -> None:
+    def cancel(self, running: RunningAttack) -> None:
         """Nothing more is asked for it after the batch under way, and nothing more is emitted from now on."""
-        lane.cancelled = True
+        running.cancelled = True
 
     @property
     def busy(self) -> int:
-        return len(self._lanes)
+        return len(self._running)
 
     def _open(self, recipe: Recipe, model: int) -> dict[str, Oracle | AsyncOracle]:
         inside = registry.names("inside")
@@ -132,7 +134,7 @@ class EngineRoom:
     # -- the engine's thread -----------------------------------------------------------------------
 
     def _made(self) -> Engine[Any]:
-        own = {name: self._stoppable(one) for name, one in self._own.items()}
+        own = {name: self._stoppable(oracle) for name, oracle in self._own.items()}
         return Engine(own, window=WINDOW, cache_size=CACHE)
 
     def _stoppable(self, oracle: Any) -> Any:
@@ -147,68 +149,70 @@ class EngineRoom:
                 return
             except Exception as error:
                 # An oracle is down for good. Everybody is told; the next attack finds a fresh engine.
-                for lane in list(self._lanes.values()):
-                    _tell_failure(lane, error)
-                    self._forget(lane)
+                for running in list(self._running.values()):
+                    _tell_failure(running, error)
+                    self._forget(running)
                 self._engine = self._made()
 
     def _jobs(self) -> Iterator[Job[Any]]:
         while True:
             self._drop_cancelled()
             try:
-                lane = self._new.get(block=not self._engine.live)
+                running = self._new.get(block=not self._engine.live)
             except queue.Empty:
                 yield None
                 continue
-            if lane is None:
+            if running is None:
                 return
-            if not lane.cancelled:
-                self._lanes[lane.number] = lane
-                self._engine.add(lane.oracles)
-                yield lane.number, self._program(lane)
+            if not running.cancelled:
+                self._running[running.number] = running
+                self._engine.add(running.oracles)
+                yield running.number, self._program(running)
 
     def _drop_cancelled(self) -> None:
-        for lane in [one for one in self._lanes.values() if one.cancelled]:
-            self._engine.cancel(lane.number)
-            self._forget(lane)
+        for running in [found for found in self._running.values() if found.cancelled]:
+            self._engine.cancel(running.number)
+            self._forget(running)
 
-    def _forget(self, lane: Lane) -> None:
-        lane.over = True
-        self._lanes.pop(lane.number, None)
+    def _forget(self, running: RunningAttack) -> None:
+        running.over = True
+        self._running.pop(running.number, None)
 
-    def _program(self, lane: Lane) -> Program[None]:
+    def _program(self, running: RunningAttack) -> Program[None]:
         def emit(event: dict[str, Any]) -> None:
-            if not lane.cancelled:
-                lane.emit(event)
+            if not running.cancelled:
+                running.emit(event)
 
-        watcher = Watcher(emit)
-        program = renamed(_attack(lane, watcher), lambda name: _addressed(name, lane.model), watcher.answered)
+        events = AttackEvents(emit)
+        program = renamed(
+            _attack(running, events), lambda name: _addressed(name, running.model), events.answered
+        )
         try:
             yield from program
         except GeneratorExit:
             raise  # whoever closed it knows what to tell
         except Exception as error:
-            _tell_failure(lane, error)
-        self._forget(lane)
+            _tell_failure(running, error)
+        self._forget(running)
 
 
-def _attack(lane: Lane, watcher: Watcher) -> Program[None]:
-    wish, goal = lane.wish, lane.recipe.goal
-    label = wish.label
+def _attack(running: RunningAttack, events: AttackEvents) -> Program[None]:
+    request, goal = running.request, running.recipe.goal
+    label = request.label
     if label is None:
-        (row,) = yield from ask("victim", [wish.text.value])
+        (row,) = yield from ask("victim", [request.text.value])
         label = int(row.argmax())
     result = yield from attempt(
-        wish.text,
+        request.text,
         label,
         goal,
-        WatchedSearch(lane.recipe.search, watcher),
+        WatchedSearch(running.recipe.search, events),
         key=0,
-        seed=wish.seed,
-        budget=wish.budget,
+        seed=request.seed,
+        budget=request.budget,
         max_words=MOST_WORDS,
     )
-    watcher.end(replace(result, note=_unaddressed(result.note)), time.perf_counter() - lane.begun)
+    events.end(replace(result, note=_unaddressed(result.note)), time.perf_counter() - running.begun)
 
 
 def _addressed(name: str, model: int) -> str:
@@ -218,16 +222,16 @@ def _addressed(name: str, model: int) -> str:
 
 
 def _unaddressed(words: str) -> str:
-    """Visitors know the model, not its address in this room."""
+    """Visitors know the model, not its address here."""
     return re.sub(r"^victim/\d+: ", "the model failed: ", words)
 
 
-def _tell_failure(lane: Lane, error: Exception) -> None:
-    if lane.cancelled or lane.over:
+def _tell_failure(running: RunningAttack, error: Exception) -> None:
+    if running.cancelled or running.over:
         return
     cause, remedy = (error.cause, error.remedy) if isinstance(error, UserError) else (str(error), "")
     cause = _unaddressed(cause) or type(error).__name__
-    lane.emit({"kind": "failed", "cause": cause, "remedy": remedy})
+    running.emit({"kind": "failed", "cause": cause, "remedy": remedy})
 
 
 class _Stoppable:

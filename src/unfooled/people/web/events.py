@@ -1,7 +1,7 @@
 """What an attack does, told step by step while it runs.
 
 A watched search is the same search: it asks the same questions in the same order and ends with the same
-result. The watcher sees every text that was scored and turns it into events for a page.
+result. `AttackEvents` sees every text that was scored and turns it into events for a page.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ MOST_STEPS = 4000  # remembered texts of one attack
 
 @dataclass(frozen=True)
 class WatchedSearch:
-    """A search whose steps a `Watcher` is told."""
+    """A search whose steps are told to `AttackEvents`."""
 
     search: Search
-    watcher: Watcher
+    events: AttackEvents
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        self.watcher.begin(a, start)
-        a.watch = self.watcher.scored
+        self.events.begin(a, start)
+        a.watch = self.events.scored
         return (yield from self.search.run(a, start))
 
 
-class Watcher:
+class AttackEvents:
     """Turns scores into events: importance of words, candidates tried, edits accepted."""
 
     def __init__(self, emit: Emit) -> None:

@@ -14,7 +14,7 @@ from unfooled.core.recipe import Recipe, all_recipes
 from unfooled.core.session import require_resources
 from unfooled.core.victim import Victim
 from unfooled.errors import MissingExtraError, UserError
-from unfooled.people.web.attack_service import MOST_WORDS, EngineRoom, Wish
+from unfooled.people.web.attack_service import MOST_WORDS, AttackRequest, AttackService
 from unfooled.people.web.guard import App, Receive, Scope, Send
 from unfooled.people.web.repeating import ModelArguments, repeat_command
 from unfooled.people.web.replies import form, json_reply, message, not_found, page, static
@@ -57,8 +57,8 @@ class PlaygroundApp:
         except ImportError as error:
             raise MissingExtraError("the playground", "web") from error
 
-        self._room = EngineRoom(shown.victims)
-        self._visits = Visits(self._room)
+        self._service = AttackService(shown.victims)
+        self._visits = Visits(self._service)
         pages = _Pages(shown, self._visits)
         app = Starlette(
             routes=[
@@ -79,7 +79,7 @@ class PlaygroundApp:
 
     def close(self) -> None:
         self._visits.close()
-        self._room.close()
+        self._service.close()
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,8 @@ class _Pages:
         if not self._genuine(given):
             return json_reply({"cause": "This page is older than the server.", "remedy": "Reload it."}, 403)
         try:
-            wish = self._wish(given)
-            visit = await self.visits.begin(wish, partial(self._command, wish))
+            wanted = self._attack_request(given)
+            visit = await self.visits.begin(wanted, partial(self._command, wanted))
         except UserError as error:
             return json_reply({"cause": error.cause, "remedy": error.remedy}, 400)
         return json_reply({"id": visit.id})
@@ -183,7 +183,7 @@ class _Pages:
         visit.cancel()
         return json_reply({"cancelled": True})
 
-    def _wish(self, given: Mapping[str, str]) -> Wish:
+    def _attack_request(self, given: Mapping[str, str]) -> AttackRequest:
         content = {name: given.get(f"field.{name}", "").replace("\r\n", "\n") for name in self.shown.fields}
         if not all(text.strip() for text in content.values()):
             raise UserError("There is no text yet.", "Type one, or pick one.")
@@ -198,7 +198,7 @@ class _Pages:
         label = given.get("label", "")
         if label and label not in self.labels:
             raise UserError("There is no such class.", "Choose one of the list.")
-        return Wish(
+        return AttackRequest(
             text=text,
             attack=name,
             label=self.labels.index(label) if label else None,
@@ -206,15 +206,15 @@ class _Pages:
             seed=_number(given.get("seed", ""), "The seed", 0, 2**31) or 0,
         )
 
-    def _command(self, wish: Wish, model: int, label: int) -> str:
+    def _command(self, wanted: AttackRequest, model: int, label: int) -> str:
         return repeat_command(
             self.shown.models[model],
-            dict(wish.text.fields),
+            dict(wanted.text.fields),
             self.shown.edit,
             self.labels[label],
-            wish.attack,
-            seed=wish.seed,
-            budget=wish.budget,
+            wanted.attack,
+            seed=wanted.seed,
+            budget=wanted.budget,
         )
 
     def _genuine(self, given: Mapping[str, str]) -> bool:

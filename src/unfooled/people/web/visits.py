@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from unfooled.errors import UserError
-from unfooled.people.web.attack_service import EngineRoom, Lane, Wish
+from unfooled.people.web.attack_service import AttackRequest, AttackService, RunningAttack
 
 MOST_VISITS = 32  # attacks at once, all visitors together
 PATIENCE = 5.0  # seconds without a listener before an attack is given up
@@ -23,30 +23,32 @@ Command = Callable[[int, int], str]  # of a model and the class that was attacke
 class Visit:
     """One press of the button: an attack on one or two victims. Only its number leads to it."""
 
-    def __init__(self, room: EngineRoom, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, service: AttackService, loop: asyncio.AbstractEventLoop) -> None:
         self.id = secrets.token_urlsafe(18)
         self.over = False
-        self._room = room
+        self._service = service
         self._loop = loop
-        self._lanes: list[Lane] = []
+        self._running: list[RunningAttack] = []
         self._open: set[int] = set()
         self._events: list[str] = []
         self._lock = threading.Lock()
         self._listeners: set[asyncio.Event] = set()
 
-    def begin(self, wish: Wish, command: Command) -> None:
+    def begin(self, request: AttackRequest, command: Command) -> None:
         """May take a while when an attack is used first: call it in a thread."""
-        models = range(len(self._room.victims))
+        models = range(len(self._service.victims))
         for model in models:
-            self._room.prepare(wish.attack, model)
+            self._service.prepare(request.attack, model)
         self._open = set(models)
-        self._lanes = [self._room.begin(wish, model, self._emitter(model, command)) for model in models]
+        self._running = [
+            self._service.begin(request, model, self._emitter(model, command)) for model in models
+        ]
         if self.over:  # cancelled while it began
             self.cancel()
 
     def cancel(self) -> None:
-        for lane in self._lanes:
-            self._room.cancel(lane)
+        for running in self._running:
+            self._service.cancel(running)
         with self._lock:
             if not self.over:
                 self._events.append(json.dumps({"kind": "cancelled"}))
@@ -102,17 +104,17 @@ class Visit:
 class Visits:
     """All of them. Runs in the server's loop."""
 
-    def __init__(self, room: EngineRoom) -> None:
-        self._room = room
+    def __init__(self, service: AttackService) -> None:
+        self._service = service
         self._visits: dict[str, Visit] = {}
 
-    async def begin(self, wish: Wish, command: Command) -> Visit:
+    async def begin(self, request: AttackRequest, command: Command) -> Visit:
         if sum(not visit.over for visit in self._visits.values()) >= MOST_VISITS:
             raise UserError("too many attacks are under way", "try again when some have ended")
-        visit = Visit(self._room, asyncio.get_running_loop())
+        visit = Visit(self._service, asyncio.get_running_loop())
         self._visits[visit.id] = visit  # it has its place before it begins: others begin meanwhile
         try:
-            await asyncio.to_thread(visit.begin, wish, command)
+            await asyncio.to_thread(visit.begin, request, command)
         except BaseException:
             del self._visits[visit.id]
             raise

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from unfooled.core.program import Program, ask
 from unfooled.core.questions import Written
+from unfooled.metrics.bleu import sentence_score
 from unfooled.text import WORD
 from unfooled.translation.attempt import TextGoal, WritingAttempt
-from unfooled.translation.bleu import sentence_score
 
 
 def words_of(text: str) -> Counter[str]:

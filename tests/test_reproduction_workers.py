@@ -22,7 +22,7 @@ from unfooled.papers import runner as laboratory
 from unfooled.papers.findings import Findings
 from unfooled.papers.paper import Paper, Plan
 from unfooled.papers.reproduce import reproduce
-from unfooled.papers.runner import FILE, Laboratory, Watcher, read_note
+from unfooled.papers.runner import FILE, StageRunner, Watcher, read_note
 from unfooled.papers.stages import Stage, Train
 from unfooled.papers.workers import helpers
 from unfooled.runs.lock import Lock
@@ -49,7 +49,7 @@ def test_a_stage_that_is_held_is_passed_over(tmp_path: Path, monkeypatch: pytest
             lock.release()
 
     seen = Waiting()
-    done = Laboratory(tmp_path, watcher=seen).carry_out(plan())
+    done = StageRunner(tmp_path, watcher=seen).carry_out(plan())
     assert waits == ["nb"]
     assert seen.done == ["words", "nb", "swapped"]
     assert list(done) == ["reviews", "nb", "words", "swapped"]  # told in the plan's order all the same
@@ -59,7 +59,7 @@ def test_a_helper_does_what_the_first_is_not_at(tmp_path: Path) -> None:
     """The first process trains until somebody else has counted the words."""
     pytest.importorskip("torch")
     pytest.importorskip("sklearn")
-    alone = Findings(Laboratory(tmp_path / "alone").carry_out(plan()))
+    alone = Findings(StageRunner(tmp_path / "alone").carry_out(plan()))
     work = tmp_path / "work"
 
     class Slow(Seen):
@@ -70,7 +70,7 @@ def test_a_helper_does_what_the_first_is_not_at(tmp_path: Path) -> None:
 
     seen = Slow()
     with helpers(1, plan(), work, None, seen):
-        together = Findings(Laboratory(work, watcher=seen).carry_out(plan()))
+        together = Findings(StageRunner(work, watcher=seen).carry_out(plan()))
     assert multiprocessing.active_children() == []
     assert "words" in seen.there
     assert "nb" in seen.done
@@ -87,7 +87,7 @@ def test_a_helper_that_fails_says_so_and_the_first_goes_on(
         (helper,) = multiprocessing.active_children()
         helper.join(PATIENCE)
         assert helper.exitcode == 1
-        Laboratory(tmp_path).carry_out(wrong)
+        StageRunner(tmp_path).carry_out(wrong)
     assert multiprocessing.active_children() == []
     told = capfd.readouterr().err
     assert "a helper stopped" in told
@@ -124,12 +124,12 @@ def test_what_another_process_ends_in_this_very_moment_is_not_done_again(
 
     def late(file: Path) -> Lock:
         monkeypatch.setattr(Lock, "take", taken)
-        Laboratory(tmp_path).carry_out(plan()[:1])
+        StageRunner(tmp_path).carry_out(plan()[:1])
         return taken(file)
 
     monkeypatch.setattr(Lock, "take", late)
     seen = Seen()
-    Laboratory(tmp_path, watcher=seen).carry_out(plan()[:1])
+    StageRunner(tmp_path, watcher=seen).carry_out(plan()[:1])
     assert (seen.done, seen.there) == ([], ["reviews"])
 
 
@@ -137,18 +137,18 @@ SLOW = """
 import sys, time
 from pathlib import Path
 import toy_plan
-from unfooled.papers import doing
+from unfooled.papers import carry_out
 from unfooled.papers.workers import helpers
 from unfooled.papers.runner import Watcher
 
-before = doing.do
+before = carry_out.do
 
-def slow(stage, lab, folder):
+def slow(stage, runner, folder):
     if stage.name == "words":
         time.sleep(600)
-    before(stage, lab, folder)
+    before(stage, runner, folder)
 
-doing.do = slow  # in the helper as well, which runs this file up to here
+carry_out.do = slow  # in the helper as well, which runs this file up to here
 if __name__ == "__main__":
     reviews, _, words, _ = toy_plan.plan()
     with helpers(1, (reviews, words), Path(sys.argv[1]), None, Watcher()):

@@ -1,4 +1,4 @@
-"""Pictures of an analysis that need no look inside the victim, and what all pictures share.
+"""Pictures in files: the style that all of them share, and those that a run file alone suffices for.
 
 Every figure is written as SVG and PNG. The same numbers give the same bytes: no dates, no random ids.
 """
@@ -6,7 +6,7 @@ Every figure is written as SVG and PNG. The same numbers give the same bytes: no
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.errors import MissingExtraError
-from unfooled.internals.outcomes import Confusion, WordsChanged
-from unfooled.internals.pca import Projection
-from unfooled.internals.theorem import Check, Theorem
+from unfooled.metrics.outcomes import Confusion, WordsChanged
 from unfooled.report.diffs import visible
 
 FORMATS = (".svg", ".png")
@@ -26,7 +24,6 @@ INK = "#33658a"
 SOFT = "#9dbcd4"
 # Okabe and Ito (2008): told apart by people who see colours differently.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#f0e442", "#000000")
-_MARKERS = "os^Dv<>P"
 _STYLE: Any = {
     "svg.hashsalt": "unfooled",
     "svg.fonttype": "none",
@@ -140,94 +137,4 @@ def draw_words(words: WordsChanged, title: str, stem: Path) -> list[Path]:
         axis.yaxis.get_major_locator().set_params(integer=True)
         axis.spines[["top", "right"]].set_visible(False)
         axis.legend(frameon=False)
-        return save(figure, stem)
-
-
-def draw_theorem(theorem: Theorem, title: str, stem: Path) -> list[Path]:
-    """Measured expectations against the bound: by dimension, and head by head of the model."""
-    random, model = theorem.of("random"), theorem.of("model")
-    with canvas(11 if model else 5.8, 4.4) as figure:
-        axes = np.atleast_1d(figure.subplots(1, 2 if model else 1))
-        figure.suptitle(visible(title))
-        _draw_dimensions(axes[0], random)
-        if model:
-            _draw_heads(axes[1], model)
-        return save(figure, stem)
-
-
-def _draw_dimensions(axis: Any, checks: Sequence[Check]) -> None:
-    d = [one.d for one in checks]
-    axis.plot(d, [one.bound for one in checks], "-", color=MARK, label="bound Cδ/√d")
-    axis.plot(d, [one.exact for one in checks], ":", color="black", label="worst Δx, exact")
-    axis.plot(d, [one.worst for one in checks], "o", color=INK, label="worst Δx, measured")
-    axis.plot(d, [one.random for one in checks], "s", color=PALETTE[1], label="random Δx, measured")
-    axis.set_xscale("log", base=2)
-    _logarithmic(axis.yaxis)
-    axis.set_xticks(d, [str(one) for one in d])
-    axis.set_xlabel("dimension d")
-    axis.set_ylabel("E|s′ − s|")
-    axis.set_title(f"random matrices, δ = {checks[0].delta:g}")
-    axis.legend(frameon=False, fontsize=8)
-    axis.grid(alpha=0.25)
-
-
-def _draw_heads(axis: Any, checks: Sequence[Check]) -> None:
-    bounds = [one.bound for one in checks]
-    ends = 0.9 * min(bounds), 1.1 * max(bounds)
-    axis.plot(ends, ends, "-", color=MARK, label="bound")
-    colours = [one.layer for one in checks]
-    kinds = (
-        ("worst", "o", "worst Δx"),
-        ("random", "s", "random Δx"),
-        ("biased", "x", "random Δx, with bias"),
-    )
-    for name, marker, label in kinds:
-        values = [getattr(one, name) for one in checks]
-        points = axis.scatter(
-            bounds, values, c=colours, marker=marker, s=18, cmap="viridis", label=label, linewidths=0.8
-        )
-    _logarithmic(axis.xaxis)
-    _logarithmic(axis.yaxis)
-    axis.set_xlabel("bound Cδ/√d")
-    axis.set_ylabel("E|s′ − s|")
-    axis.set_title(f"the model's own W^Q and W^K: {len(checks)} heads, d = {checks[0].d}")
-    axis.legend(frameon=False, fontsize=8)
-    axis.grid(alpha=0.25)
-    layers = max(colours)
-    if layers > 1:
-        axis.figure.colorbar(points, ax=axis, label="layer", ticks=range(1, layers + 1, 1 + layers // 13))
-
-
-def _logarithmic(axis: Any) -> None:
-    """Ticks at 1, 2 and 5 of each decade, as plain numbers: words are never read as formulas here."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis._set_axes_scale("log")
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
-
-
-def draw_pca(pca: Projection, stem: Path) -> list[Path]:
-    with canvas(6.4, 5) as figure:
-        axis = figure.subplots()
-        for at, label in enumerate(pca.labels):
-            mine = pca.classes == at
-            axis.scatter(
-                *pca.points[mine].T,
-                s=max(3.0, min(22.0, 4000 / len(pca.classes))),
-                alpha=0.55,
-                color=PALETTE[at % len(PALETTE)],
-                marker=_MARKERS[at // len(PALETTE) % len(_MARKERS)],
-                linewidths=0,
-                label=f"{shown(label)} ({int(mine.sum()):,})",
-                rasterized=True,  # thousands of points would make a huge SVG
-            )
-        axis.set_xlabel(f"first component ({pca.explained[0]:.1%} of the variance)")
-        axis.set_ylabel(f"second component ({pca.explained[1]:.1%})")
-        axis.set_title(
-            f"{shown(pca.data, 40)}: PCA of {pca.features}\n"
-            f"nearest class mean: {pca.nearest.value:.1%} right, largest class {pca.largest:.1%}"
-        )
-        axis.legend(fontsize=8, markerscale=2, loc="best")
         return save(figure, stem)

@@ -17,7 +17,7 @@ SAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ScoreChange:
     """A corpus score before and after, their difference (after - before), each with its 95 % interval.
 
     `p` is the chance of so large a difference if there were none, by paired bootstrap over the sentences.
@@ -72,7 +72,7 @@ def compare(
     *,
     samples: int = SAMPLES,
     seed: int = 12345,
-) -> Compared:
+) -> ScoreChange:
     """Two outputs per sentence against the same references; the same sentences are drawn for both."""
     scorer = _scorer(metric, False)
     one, other = (
@@ -97,7 +97,7 @@ def compare(
     # gets below 2^(1-k).
     differing = int((one != other).any(axis=1).sum())
     p = max((extreme + 1) / (samples + 1), min(1.0, 2.0 ** (1 - differing)))
-    return Compared(
+    return ScoreChange(
         metric,
         (real[0], *_middle(values[0], n, 0.0)),
         (real[1], *_middle(values[1], n, 0.0)),
