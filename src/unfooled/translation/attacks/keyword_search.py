@@ -18,7 +18,11 @@ _ANY_NUMBER = 1 << 30
 
 @dataclass(frozen=True, kw_only=True)
 class KeywordSearch(FromVocabulary):
-    """Up to `edits` words, each the best of the vocabulary at the best of `positions` places."""
+    """Up to `edits` words, each the best of the vocabulary at the best of `positions` places.
+
+    Not `search.greedy`: places are ranked anew after each edit, and the words of several places compete by
+    their nearness along the present output, before a few of them are translated.
+    """
 
     size: int | None = None
     edits: int = 3
