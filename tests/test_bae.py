@@ -17,11 +17,11 @@ from reviews import sentences
 from toys import Answering, attack_one, encoder, linear, tags
 from unfooled.attacks.checks import TEXTS, check_recipe
 from unfooled.attacks.parts import masks
-from unfooled.attacks.parts.constraints import SamePartOfSpeech, SentenceSimilarity
+from unfooled.attacks.parts.constraints import Option, SamePartOfSpeech, SentenceSimilarity
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Deletion
-from unfooled.attacks.parts.masks import MODES, FillMask, MaskAndFill, Mode, Move
-from unfooled.attacks.parts.search import GreedySwap
+from unfooled.attacks.parts.masks import MODES, FillMask, MaskAndFill, Mode, Move, Told
+from unfooled.attacks.parts.search import GreedySwap, allowed
 from unfooled.core.attempt import Attempt, attempt
 from unfooled.core.engine import Engine
 from unfooled.core.program import Program
@@ -190,7 +190,8 @@ def candidates(recipe: Recipe, asked: dict[str, Any], text: str, moves: Sequence
         a = Attempt(Text(text), 1, Untargeted(), key=0, seed=0)
         (now,) = yield from a.score([a.original])
         told = yield from search.fill.ask([search.fill.item(now.text, 0, move) for move in moves])
-        options = yield from search.options(a, now, 0, moves, told)
+        proposed = search.fill.options(told, now.text, 0, moves)
+        options = yield from allowed(a, now, proposed, search.constraints)
         return {option.text.string for option in options}
 
     (finished,) = Engine[set[str]](asked).run([(0, program())])
@@ -549,13 +550,13 @@ def test_five_times_fewer_calls_of_the_language_model_than_one_per_position(
 ) -> None:
     needs("perceptron-tagger")
     visited: list[int] = []
-    options = MaskAndFill.options
+    options = FillMask.options
 
-    def counting(self: MaskAndFill, a: Attempt, now: Any, word: int, *rest: Any) -> Any:
-        visited.append(word)
-        return options(self, a, now, word, *rest)
+    def counting(self: FillMask, told: Told, text: Text, index: int, moves: Sequence[Move]) -> list[Option]:
+        visited.append(index)
+        return options(self, told, text, index, moves)
 
-    monkeypatch.setattr(MaskAndFill, "options", counting)
+    monkeypatch.setattr(FillMask, "options", counting)
     digests = set()
     for window in (256, 1):
         visited.clear()

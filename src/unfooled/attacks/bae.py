@@ -100,4 +100,4 @@ I_ = _attack("bae-i", "I", "inserts words beside important ones", paper=_PAPER, 
 R_OR_I = _attack("bae-r-or-i", "R/I", "replaces words or inserts some", paper=_PAPER, cosine=_COSINE)
 R_AND_I = _attack("bae-r-and-i", "R+I", "replaces words and inserts some", paper=_PAPER, cosine=_COSINE)
 BAE = R_AND_I | {"textattack": R["textattack"]}  # what `bae` alone means
-RECIPES = {one.full_name: one for attack in (R, I_, R_OR_I, R_AND_I) for one in attack.values()}
+RECIPES = {recipe.full_name: recipe for attack in (R, I_, R_OR_I, R_AND_I) for recipe in attack.values()}

@@ -38,19 +38,26 @@ Differences from the article (there is no public code)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unfooled.attacks.parts.candidates import Candidates
-from unfooled.attacks.parts.constraints import Constraint, Option, SamePartOfSpeech, SentenceSimilarity
+from unfooled.attacks.parts.constraints import Constraint, SamePartOfSpeech, SentenceSimilarity
 from unfooled.attacks.parts.goals import OnlyClass
 from unfooled.attacks.parts.gradient_importance import Gradient
 from unfooled.attacks.parts.importance import Importance
-from unfooled.attacks.parts.search import allowed, attackable
+from unfooled.attacks.parts.search import (
+    attackable,
+    exploring,
+    greedy,
+    keep_highest,
+    replacing,
+    require_stopwords,
+)
 from unfooled.attacks.parts.sources import Datamuse
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe
-from unfooled.resources.stopwords import STOPWORDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,28 +74,21 @@ class LowestConfidence:
     floor: float | None = 0.5
 
     def __post_init__(self) -> None:
-        if self.stopwords not in STOPWORDS:
-            raise ValueError(f"stopwords is one of {', '.join(STOPWORDS)}")
+        require_stopwords(self.stopwords)
         if self.floor is not None and not 0.0 <= self.floor <= 1.0:
             raise ValueError("floor is a probability, or none")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        now = start
-        for i in (yield from self.importance.rank(a, start, attackable(start.text, self.stopwords))):
-            words = yield from self.candidates.propose(a, now.text, i)
-            options = [Option(now.text.replace(i, word), i) for word in words]
-            options = yield from allowed(a, now, options, self.constraints, "nearest")
-            scored = yield from a.score(
-                [option.text for option in options], [option.similarity for option in options]
-            )
-            best = max(scored, key=lambda one: (one.success, one.score), default=now)
-            if best.success:
-                return best
-            now = best if best.score > now.score else now
-            if self.floor is not None and now.probs[a.label] < self.floor:
-                a.note = f"stopped: the confidence is below {self.floor:g}, but the label stands"
-                break
-        return now
+        order = yield from self.importance.rank(a, start, attackable(start.text, self.stopwords))
+        explore = exploring(a, replacing(a, self.candidates), self.constraints)
+
+        def give_up(now: Scored, found: Sequence[Scored]) -> bool:
+            if self.floor is None or now.probs[a.label] >= self.floor:
+                return False
+            a.note = f"stopped: the confidence is below {self.floor:g}, but the label stands"
+            return True
+
+        return (yield from greedy(start, order, explore, keep=keep_highest, stop=give_up))
 
 
 def _version(version: str, floor: float | None) -> Recipe:

@@ -23,14 +23,15 @@ Differences from the authors' code
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from unfooled.attacks.parts.candidates import CharacterEdits, edit_characters
-from unfooled.attacks.parts.constraints import MaxCharacterEdits, edit_distance
+from unfooled.attacks.parts.constraints import MaxCharacterEdits, Option
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Importance, Masking, TemporalScore
-from unfooled.attacks.parts.search import GreedySwap
+from unfooled.attacks.parts.search import GreedySwap, exploring, greedy, keep_newest
 from unfooled.core.attempt import Attempt, Scored, Search
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe
@@ -46,14 +47,19 @@ class MisspellInOrder:
     most_edits: int = 30
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        text, spent = start.text, 0
-        for i in (yield from self.importance.rank(a, start, range(len(text.words)))):
-            word = edit_characters(text.words[i], self.kind, a.rng)
-            cost = edit_distance(text.words[i], word)
-            if spent + cost > self.most_edits:
-                break
-            text, spent = text.replace(i, word), spent + cost
-        (end,) = yield from a.score([text])
+        order = yield from self.importance.rank(a, start, range(len(start.text.words)))
+
+        def misspell(now: Scored, index: int) -> Program[list[Option]]:
+            word = edit_characters(now.text.words[index], self.kind, a.rng)
+            return [Option(now.text.replace(index, word), index)]
+            yield  # no question is needed, but a program is a generator
+
+        def spent(now: Scored, found: Sequence[Scored]) -> bool:
+            return not found
+
+        explore = exploring(a, misspell, [MaxCharacterEdits(self.most_edits)], unseen=True)
+        last = yield from greedy(start, order, explore, keep=keep_newest, stop=spent)
+        (end,) = yield from a.score([last.text])
         return end
 
 

@@ -42,6 +42,7 @@ from unfooled.attacks.parts.class_words import target_of
 from unfooled.attacks.parts.constraints import Constraint, Option, SamePartOfSpeech, SentenceSimilarity
 from unfooled.attacks.parts.fluency import Fluency
 from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.search import allowed
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.core.questions import OWN, Marked, Pull, mark
@@ -53,7 +54,11 @@ Order = Literal["recent", "gradient", "random"]
 
 @dataclass(frozen=True, kw_only=True)
 class Jsma:
-    """Change word after word along the sign of the gradient; see the module."""
+    """Change word after word along the sign of the gradient; see the module.
+
+    Not `search.greedy`: the Jacobian names position and word of each step, and the victim's score comes with
+    it, so that no options are compared and the text is asked for only when it seems to have flipped.
+    """
 
     order: Order = "recent"
     most: int = 35
@@ -116,8 +121,7 @@ class Jsma:
         """The first word that is another one and passes every constraint."""
         others = [word for word in words if word != now.text.words[index]][: self.candidates]
         options = [Option(now.text.replace(index, word), index) for word in others]
-        for constraint in self.constraints:
-            options = yield from constraint.allow(a, now, options)
+        options = yield from allowed(a, now, options, self.constraints)
         return options[0] if options else None
 
 

@@ -38,6 +38,7 @@ from dataclasses import dataclass
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Importance
 from unfooled.attacks.parts.replacement import ClosestWord, ListedWords, RandomDraws, RandomWords, Replacement
+from unfooled.attacks.parts.search import greedy, keep_highest
 from unfooled.attacks.parts.selection import AttentionSelect, GreedySelect, InOrder
 from unfooled.core.attempt import Attempt, Scored, Search
 from unfooled.core.program import Program
@@ -60,14 +61,12 @@ class OneWord:
             raise ValueError("positions is at least 1, or none for all")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        best = start
         order = yield from self.selection.rank(a, start, range(len(start.text.words)))
-        for index in order[: self.positions]:
-            found = yield from self.replacement.replace(a, start, index)
-            if found.success:
-                return found
-            best = max(best, found, key=lambda one: one.score)
-        return best
+
+        def explore(now: Scored, index: int) -> Program[list[Scored]]:
+            return [(yield from self.replacement.replace(a, start, index))]
+
+        return (yield from greedy(start, order[: self.positions], explore, keep=keep_highest))
 
 
 _LOWEST, _HIGHEST = AttentionSelect(pick="lowest"), AttentionSelect(pick="highest")

@@ -60,7 +60,7 @@ class TackOn:
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         old = start.text.words[0]
         (listed,) = yield from ask(f"class-words:{self.words}", [("strongest", opposite(a, start), self.top)])
-        options = [word for word in (match_case(one, old) for one in listed) if word != old]
+        options = [word for word in (match_case(strong, old) for strong in listed) if word != old]
         if not options:
             return start
         word = options[int(a.rng.integers(len(options)))]

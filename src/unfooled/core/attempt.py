@@ -115,7 +115,10 @@ class Attempt:
         places = [place for place, key in enumerate(keys) if key not in refused]
         scored = self._judge([texts[i] for i in places], [self._known[keys[i]] for i in places])
         if similarities is not None:
-            scored = [one._replace(similarity=similarities[i]) for one, i in zip(scored, places, strict=True)]
+            scored = [
+                candidate._replace(similarity=similarities[i])
+                for candidate, i in zip(scored, places, strict=True)
+            ]
         if not probe and scored:
             self._tried.update(keys[place] for place in places)
             self.best = most_similar([*scored, *([self.best] if self.best else [])])
@@ -176,8 +179,12 @@ def most_similar(texts: Sequence[Scored]) -> Scored:
     Where nothing was measured the score decides. Equals fall to the first.
     """
 
-    def rank(one: Scored) -> tuple[bool, float, float]:
-        return (one.success, (one.similarity or 0.0) if one.success else 0.0, one.score)
+    def rank(candidate: Scored) -> tuple[bool, float, float]:
+        return (
+            candidate.success,
+            (candidate.similarity or 0.0) if candidate.success else 0.0,
+            candidate.score,
+        )
 
     return max(texts, key=rank)
 

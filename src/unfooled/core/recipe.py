@@ -176,7 +176,7 @@ def settled(recipe: Recipe) -> tuple[Recipe, list[str]]:
 def _rebuilt(part: Any, change: Callable[[Any], Any]) -> Any:
     """A copy in which every part went through `change`, the outer ones first."""
     if isinstance(part, tuple):
-        return tuple(_rebuilt(one, change) for one in part)
+        return tuple(_rebuilt(member, change) for member in part)
     if not dataclasses.is_dataclass(part) or isinstance(part, type):
         return part
     part = change(part)
@@ -219,7 +219,7 @@ def _marked(old: Recipe, new: Recipe) -> Recipe:
 
 def _everywhere(part: Any, setting: str, value: Any) -> Any:
     if isinstance(part, tuple):
-        return tuple(_everywhere(one, setting, value) for one in part)
+        return tuple(_everywhere(member, setting, value) for member in part)
     if not dataclasses.is_dataclass(part) or isinstance(part, type):
         return part
     fields = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
@@ -254,7 +254,7 @@ def _parsed(kind: Any, value: str) -> Any:
     if type(None) in choices:
         if value.lower() == "none":
             return None
-        (kind,) = (one for one in choices if one is not type(None))
+        (kind,) = (member for member in choices if member is not type(None))
     if kind is bool:
         if value.lower() not in ("true", "false"):
             raise ValueError("write true or false")
@@ -278,8 +278,8 @@ def _parts(value: Any) -> Iterator[Any]:
         for field in dataclasses.fields(value):
             yield from _parts(getattr(value, field.name))
     elif isinstance(value, tuple):
-        for one in value:
-            yield from _parts(one)
+        for member in value:
+            yield from _parts(member)
 
 
 def _to_json(value: Any) -> Any:
@@ -287,7 +287,7 @@ def _to_json(value: Any) -> Any:
         settings = {field.name: _to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return {"part": part_name(type(value)), **settings}
     if isinstance(value, tuple):
-        return [_to_json(one) for one in value]
+        return [_to_json(member) for member in value]
     return value
 
 
@@ -296,16 +296,16 @@ def _from_json(value: Any) -> Any:
         module, _, name = str(value.get("part", "")).partition(":")
         # Only parts that belong to us or to a plug-in that registered an attack may be built.
         allowed = {"unfooled"} | {
-            type(one).__module__.split(".")[0] for recipe in all_recipes() for one in _parts(recipe)
+            type(member).__module__.split(".")[0] for recipe in all_recipes() for member in _parts(recipe)
         }
         if module.split(".")[0] not in allowed:
             raise ValueError(f"unknown part {value.get('part')!r}")
         kind: Any = getattr(_module_of_part(module), name)
         if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
             raise ValueError(f"{value['part']} is not a part")
-        return kind(**{key: _from_json(one) for key, one in value.items() if key != "part"})
+        return kind(**{key: _from_json(member) for key, member in value.items() if key != "part"})
     if isinstance(value, list):
-        return tuple(_from_json(one) for one in value)
+        return tuple(_from_json(member) for member in value)
     return value
 
 

@@ -47,7 +47,11 @@ class Neighbours:
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         word = text.words[index]
         (near,) = yield from ask(f"neighbours:{self.table}", [(word.lower(), self.most, self.min_cosine)])
-        return [option for option in dict.fromkeys(match_case(one, word) for one in near) if option != word]
+        return [
+            option
+            for option in dict.fromkeys(match_case(near_word, word) for near_word in near)
+            if option != word
+        ]
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class CharacterEdits:
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         word = text.words[index]
         made = (edit_characters(word, kind, a.rng) for kind in self.kinds)
-        return [one for one in dict.fromkeys(made) if one != word and one]
+        return [changed for changed in dict.fromkeys(made) if changed != word and changed]
         yield  # no question is needed, but a program is a generator
 
 

@@ -159,7 +159,7 @@ class SentenceSimilarity:
         before, after = edited.frame(index, self.window)
         if self.against == "original":
             known = [*edited.origin[index:], *edited.origin[index::-1]]
-            place = next((one for one in known if one >= 0), 0)
+            place = next((origin for origin in known if origin >= 0), 0)
             return a.original.window(place, self.window), before, after
         if not option.inserted:
             return before + now.text.words[index] + after, before, after

@@ -118,7 +118,7 @@ def _beside(a: Attempt, now: Scored, option: Option, against: Against, window: i
     edited = option.text
     first, last = edited.bounds(option.position, window)
     if against == "original":
-        kept = [one for one in edited.origin[first : last + 1] if one >= 0]
+        kept = [origin for origin in edited.origin[first : last + 1] if origin >= 0]
         return a.original.stretch(kept[0], kept[-1]) if kept else ""
     last -= option.inserted
     return now.text.stretch(first, last) if last >= first else ""

@@ -68,8 +68,8 @@ class TemporalScore:
         tails = yield from _in_portions(a, n, len(text.string), lambda i: text.span(i, n))
         # The paper's F is the score of the true class; the empty text is taken as undecided.
         undecided = 1.0 / len(start.probs)
-        head = [undecided, *(one.probs[a.label] for one in heads)]
-        tail = [*(one.probs[a.label] for one in tails), undecided]
+        head = [undecided, *(probed.probs[a.label] for probed in heads)]
+        tail = [*(probed.probs[a.label] for probed in tails), undecided]
         worth = {i: head[i + 1] - head[i] + self.tail_weight * (tail[i] - tail[i + 1]) for i in positions}
         return sorted(positions, key=lambda i: -round(float(worth[i]), 6))
 
@@ -79,10 +79,10 @@ def _by_probing(
 ) -> Program[list[int]]:
     found = yield from _in_portions(a, len(positions), len(start.text.string), lambda n: probe(positions[n]))
     worth: dict[int, float] = {}
-    for i, one in zip(positions, found, strict=True):
-        worth[i] = one.score - start.score
-        if flip_gain and (new := int(one.probs.argmax())) != a.label:
-            worth[i] += float(one.probs[new] - start.probs[new])
+    for i, probed in zip(positions, found, strict=True):
+        worth[i] = probed.score - start.score
+        if flip_gain and (new := int(probed.probs.argmax())) != a.label:
+            worth[i] += float(probed.probs[new] - start.probs[new])
     return sorted(positions, key=lambda i: -round(worth[i], 6))
 
 

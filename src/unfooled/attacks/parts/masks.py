@@ -9,12 +9,18 @@ from typing import Literal, TypeAlias, get_args
 
 from unfooled.attacks.parts.constraints import Constraint, Option
 from unfooled.attacks.parts.importance import Importance
-from unfooled.attacks.parts.search import Ties, allowed, attackable, best_step
+from unfooled.attacks.parts.search import (
+    Ties,
+    attackable,
+    exploring,
+    greedy,
+    keep_most_similar,
+    require_stopwords,
+)
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.data.language import ENGLISH
 from unfooled.resources.fillmask import FillIn, MaskItem
-from unfooled.resources.stopwords import STOPWORDS
 from unfooled.text import Text, match_case
 
 Move = Literal["replace", "left", "right"]
@@ -87,7 +93,7 @@ class FillMask:
         if move != "replace":
             beside = index - 1 if move == "left" else index + 1
             near |= {text.words[beside]} if 0 <= beside < len(text.words) else set()
-        fitting = [one.word for one in found if any(map(str.isalpha, one.word))]
+        fitting = [fill_in.word for fill_in in found if any(map(str.isalpha, fill_in.word))]
         if not self.casing:
             return [word for word in dict.fromkeys(fitting) if word not in near]
         known = {word.casefold() for word in near}
@@ -134,36 +140,46 @@ class MaskAndFill:
     def __post_init__(self) -> None:
         if self.mode not in get_args(Mode):
             raise ValueError(f"mode is one of {', '.join(get_args(Mode))}")
-        if self.stopwords not in STOPWORDS:
-            raise ValueError(f"stopwords is one of {', '.join(STOPWORDS)}")
+        require_stopwords(self.stopwords)
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        now = start
-        told: Told = {}  # what the model said of the present text
-        ahead = AHEAD
         positions = attackable(start.text, self.stopwords, cased=self.stopwords_cased)
         order = yield from self.importance.rank(a, start, positions)
         steps = [(word, moves) for word in order for moves in MODES[self.mode]]
-        for number, (word, moves) in enumerate(steps):
-            if any(item not in told for item in self._items(now, word, moves)):
-                soon = steps[number : number + ahead * len(MODES[self.mode])]
-                told = yield from self.fill.ask([item for step in soon for item in self._items(now, *step)])
-                ahead *= 2
-            options = yield from self.options(a, now, word, moves, told)
-            best = yield from best_step(a, now, options, now.score)
-            if best is not now:
-                now, ahead = best, AHEAD
-            if now.success:
-                break
-        return now
+        predictions = _AskedAhead(self.fill, steps, per_word=len(MODES[self.mode]))
 
-    def options(
-        self, a: Attempt, now: Scored, word: int, moves: Sequence[Move], told: Told
-    ) -> Program[list[Option]]:
-        """The candidates of one step at an original word."""
-        found = self.fill.options(told, now.text, now.text.origin.index(word), moves)
-        return (yield from allowed(a, now, found, self.constraints, self.ties))
+        def edit(now: Scored, number: int) -> Program[list[Option]]:
+            told = yield from predictions.of(now, number)
+            word, moves = steps[number]
+            return self.fill.options(told, now.text, now.text.origin.index(word), moves)
 
-    def _items(self, now: Scored, word: int, moves: Sequence[Move]) -> list[MaskItem]:
+        explore = exploring(a, edit, self.constraints, ties=self.ties)
+        return (yield from greedy(start, range(len(steps)), explore, keep=keep_most_similar))
+
+
+class _AskedAhead:
+    """What the model says of the present text, asked for several steps at once."""
+
+    def __init__(self, fill: FillMask, steps: Sequence[tuple[int, Sequence[Move]]], per_word: int) -> None:
+        self._fill = fill
+        self._steps = steps
+        self._per_word = per_word
+        self._told: Told = {}
+        self._about: Scored | None = None
+        self._ahead = AHEAD
+
+    def of(self, now: Scored, number: int) -> Program[Told]:
+        """Answers to at least the questions of the step of that number."""
+        if now is not self._about:
+            self._about, self._ahead = now, AHEAD
+        if any(item not in self._told for item in self._items(now, number)):
+            last = min(len(self._steps), number + self._ahead * self._per_word)
+            soon = [item for step in range(number, last) for item in self._items(now, step)]
+            self._told = yield from self._fill.ask(soon)
+            self._ahead *= 2
+        return self._told
+
+    def _items(self, now: Scored, number: int) -> list[MaskItem]:
+        word, moves = self._steps[number]
         index = now.text.origin.index(word)
-        return [self.fill.item(now.text, index, move) for move in moves]
+        return [self._fill.item(now.text, index, move) for move in moves]

@@ -66,9 +66,9 @@ class RandomWords(FromVocabulary):
         best = start
         for texts in _variants(start.text, index, words, order):
             scored = yield from _affordable(a, texts)
-            if won := next((one for one in scored if one.success), None):
+            if won := next((candidate for candidate in scored if candidate.success), None):
                 return won
-            best = max([best, *scored], key=lambda one: one.score)
+            best = max([best, *scored], key=lambda candidate: candidate.score)
             _require_all(a, scored, texts)
         return best
 
@@ -105,8 +105,8 @@ class ClosestWord(FromVocabulary):
         try:
             for texts in _variants(start.text, index, words, range(len(words))):
                 scored = yield from _affordable(a, texts)
-                won += [one for one in scored if one.success]
-                best = max([best, *scored], key=lambda one: one.score)
+                won += [candidate for candidate in scored if candidate.success]
+                best = max([best, *scored], key=lambda candidate: candidate.score)
                 _require_all(a, scored, texts)
         except BudgetExhaustedError:
             if not won:
@@ -122,9 +122,9 @@ class ClosestWord(FromVocabulary):
 
     def _distances(self, before: Text, after: Sequence[Scored]) -> Program[list[float]]:
         if self.encoder == OWN:
-            items = [(before.value, one.text.value) for one in after]
+            items = [(before.value, candidate.text.value) for candidate in after]
             return (yield from ask(f"sentence-distance:{self.pool}", items))
-        strings = [before.string, *(one.text.string for one in after)]
+        strings = [before.string, *(candidate.text.string for candidate in after)]
         vectors = np.array((yield from ask(f"encode:{self.encoder}", strings)), dtype=np.float64)
         gaps: list[float] = np.round(np.abs(vectors[1:] - vectors[0]).sum(axis=1), 6).tolist()
         return gaps
@@ -139,8 +139,8 @@ class ListedWords:
     def replace(self, a: Attempt, start: Scored, index: int) -> Program[Scored]:
         words = yield from self.candidates.propose(a, start.text, index)
         scored = yield from a.score([start.text.replace(index, word) for word in words])
-        won = next((one for one in scored if one.success), None)
-        return won or max([start, *scored], key=lambda one: one.score)
+        won = next((candidate for candidate in scored if candidate.success), None)
+        return won or max([start, *scored], key=lambda candidate: candidate.score)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +174,7 @@ class RandomDraws(FromVocabulary):
                 scored = yield from _affordable(a, texts)
                 first = first or scored[0]
                 made += len(scored)
-                won += sum(one.success for one in scored)
+                won += sum(candidate.success for candidate in scored)
                 _require_all(a, scored, texts)
         except BudgetExhaustedError:
             if first is None:

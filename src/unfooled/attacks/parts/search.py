@@ -1,10 +1,20 @@
-"""How to look for a text that reaches the goal."""
+"""How to look for a text that reaches the goal: the one greedy loop, and the search that swaps words by it.
+
+    rank         the search puts the words, or what may happen at each, in an order (`importance.py`)
+    propose      what may be done at the next of them: options
+    constrain    the options that every constraint lets pass
+    score        what the victim says of each
+    keep         the option that goes on, or the text as it was; then the next word, until a stop
+
+TextFooler, BAE, DeepWordBug, Breaking BERT, the one-word attacks, typos and the attacks on outputs are
+settings of it: `propose`, `keep` and `stop` are functions that each search chooses.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from unfooled.attacks.parts.candidates import Candidates
 from unfooled.attacks.parts.constraints import Constraint, Option
@@ -15,6 +25,121 @@ from unfooled.resources.stopwords import STOPWORDS
 from unfooled.text import Text
 
 Ties: TypeAlias = Literal["nearest", "text"]
+Step = TypeVar("Step")  # mostly the position of a word
+Propose: TypeAlias = Callable[[Scored, Step], Program[list[Option]]]
+Explore: TypeAlias = Callable[[Scored, Step], Program[list[Scored]]]
+Keep: TypeAlias = Callable[[Scored, Sequence[Scored]], Scored]
+Stop: TypeAlias = Callable[[Scored, Sequence[Scored]], bool]
+
+
+# -- the loop --------------------------------------------------------------------------------------
+
+
+def greedy(
+    start: Scored, steps: Iterable[Step], explore: Explore[Step], *, keep: Keep, stop: Stop | None = None
+) -> Program[Scored]:
+    """Take the steps in their order, each on the text that the steps before it have left.
+
+    `explore` gives the texts that a step may lead to, with their scores; `keep` chooses among these and the
+    present text. The search ends with success, or when `stop` says so of the text kept and those explored.
+    """
+    now = start
+    for step in steps:
+        found = yield from explore(now, step)
+        now = keep(now, found)
+        if now.success or (stop is not None and stop(now, found)):
+            break
+    return now
+
+
+def exploring(
+    a: Attempt,
+    propose: Propose[Step],
+    constraints: Sequence[Constraint] = (),
+    *,
+    ties: Ties = "nearest",
+    unseen: bool = False,
+) -> Explore[Step]:
+    """Propose options, constrain them and score the rest; `unseen` ones are not shown to the victim."""
+
+    def explore(now: Scored, step: Step) -> Program[list[Scored]]:
+        proposed = yield from propose(now, step)
+        options = yield from allowed(a, now, proposed, constraints, ties)
+        if unseen:
+            return [now._replace(text=option.text) for option in options]
+        return (
+            yield from a.score([option.text for option in options], [option.similarity for option in options])
+        )
+
+    return explore
+
+
+def replacing(a: Attempt, candidates: Candidates) -> Propose[int]:
+    """The options of a step that puts another word in the place of one."""
+
+    def propose(now: Scored, index: int) -> Program[list[Option]]:
+        words = yield from candidates.propose(a, now.text, index)
+        return [Option(now.text.replace(index, word), index) for word in words]
+
+    return propose
+
+
+def allowed(
+    a: Attempt, now: Scored, options: list[Option], constraints: Sequence[Constraint], ties: Ties = "nearest"
+) -> Program[list[Option]]:
+    """The options that every constraint lets pass, in the order that decides among equals."""
+    for constraint in constraints:
+        options = yield from constraint.allow(a, now, options)
+    return sorted(options, key=lambda option: option.text.string) if ties == "text" else options
+
+
+# -- what is kept; max() keeps the first of equals, which is the tie rule --------------------------
+
+
+def keep_most_similar(now: Scored, found: Sequence[Scored], floor: Scored | None = None) -> Scored:
+    """The most similar text that reaches the goal; else the one with the highest score, if it beats `floor`.
+
+    Without a `floor` that is the present text.
+    """
+    if won := [scored for scored in found if scored.success]:
+        return most_similar(won)
+    best = max(found, key=lambda scored: scored.score, default=now)
+    return best if best.score > (now if floor is None else floor).score else now
+
+
+def keep_highest(now: Scored, found: Sequence[Scored]) -> Scored:
+    """The highest score among those that reach the goal; else among all, the present text included."""
+    return max([now, *found], key=lambda scored: (scored.success, scored.score))
+
+
+def keep_newest(now: Scored, found: Sequence[Scored]) -> Scored:
+    """The highest score of this step, be it lower than the present one."""
+    return max(found, key=lambda scored: scored.score, default=now)
+
+
+# -- which words -----------------------------------------------------------------------------------
+
+
+def attackable(text: Text, stopwords: str, *, cased: bool = False) -> list[int]:
+    """Positions of the words that are not stop words."""
+    listed = STOPWORDS[stopwords]
+    if cased:
+        return [i for i, word in enumerate(text.words) if word not in listed]
+    return [i for i, word in enumerate(text.words) if word.lower().replace("’", "'") not in listed]
+
+
+def long_words(text: Text, letters: int) -> list[int]:
+    """Positions of the words of at least so many letters."""
+    return [i for i, word in enumerate(text.words) if len(word) >= letters]
+
+
+def require_stopwords(name: str) -> None:
+    """A setting `stopwords` names one of the lists."""
+    if name not in STOPWORDS:
+        raise ValueError(f"stopwords is one of {', '.join(STOPWORDS)}")
+
+
+# -- TextFooler's and DeepWordBug's search ---------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,48 +161,15 @@ class GreedySwap:
     ties: Ties = "nearest"
 
     def __post_init__(self) -> None:
-        if self.stopwords not in STOPWORDS:
-            raise ValueError(f"stopwords is one of {', '.join(STOPWORDS)}")
+        require_stopwords(self.stopwords)
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        now = start
         positions = attackable(start.text, self.stopwords, cased=self.stopwords_cased)
-        for i in (yield from self.importance.rank(a, start, positions)):
-            words = yield from self.candidates.propose(a, now.text, i)
-            options = [Option(now.text.replace(i, word), i) for word in words]
-            options = yield from allowed(a, now, options, self.constraints, self.ties)
-            floor = now if self.accept == "better" else start
-            now = yield from best_step(a, now, options, floor.score)
-            if now.success:
-                break
-        return now
+        order = yield from self.importance.rank(a, start, positions)
+        explore = exploring(a, replacing(a, self.candidates), self.constraints, ties=self.ties)
+        floor = None if self.accept == "better" else start
 
+        def keep(now: Scored, found: Sequence[Scored]) -> Scored:
+            return keep_most_similar(now, found, floor)
 
-def allowed(
-    a: Attempt, now: Scored, options: list[Option], constraints: Sequence[Constraint], ties: Ties
-) -> Program[list[Option]]:
-    """The options that every constraint lets pass, in the order that decides among equals."""
-    for constraint in constraints:
-        options = yield from constraint.allow(a, now, options)
-    return sorted(options, key=lambda option: option.text.string) if ties == "text" else options
-
-
-def best_step(a: Attempt, now: Scored, options: Sequence[Option], floor: float) -> Program[Scored]:
-    """The most similar option that reaches the goal; else the one with the highest score if that is above
-    `floor`; else the present text."""
-    scored = yield from a.score(
-        [option.text for option in options], [option.similarity for option in options]
-    )
-    if won := [one for one in scored if one.success]:
-        return most_similar(won)
-    # max() keeps the first of equals, which is the tie rule.
-    best = max(scored, key=lambda one: one.score, default=now)
-    return best if best.score > floor else now
-
-
-def attackable(text: Text, stopwords: str, *, cased: bool = False) -> list[int]:
-    """Positions of the words that are not stop words."""
-    listed = STOPWORDS[stopwords]
-    if cased:
-        return [i for i, word in enumerate(text.words) if word not in listed]
-    return [i for i, word in enumerate(text.words) if word.lower().replace("’", "'") not in listed]
+        return (yield from greedy(start, order, explore, keep=keep))

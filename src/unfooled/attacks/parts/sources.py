@@ -21,7 +21,7 @@ from unfooled.text import Text, match_case
 
 def like(word: str, found: Sequence[str], most: int) -> list[str]:
     """Up to `most` different words in the casing of `word`, never the word itself in any casing."""
-    cased = dict.fromkeys(match_case(one, word) for one in found if one.lower() != word.lower())
+    cased = dict.fromkeys(match_case(synonym, word) for synonym in found if synonym.lower() != word.lower())
     return list(cased)[:most]
 
 

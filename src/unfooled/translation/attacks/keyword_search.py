@@ -18,7 +18,11 @@ _ANY_NUMBER = 1 << 30
 
 @dataclass(frozen=True, kw_only=True)
 class KeywordSearch(FromVocabulary):
-    """Up to `edits` words, each the best of the vocabulary at the best of `positions` places."""
+    """Up to `edits` words, each the best of the vocabulary at the best of `positions` places.
+
+    Not `search.greedy`: places are ranked anew after each edit, and the words of several places compete by
+    their nearness along the present output, before a few of them are translated.
+    """
 
     size: int | None = None
     edits: int = 3
@@ -60,9 +64,9 @@ class KeywordSearch(FromVocabulary):
             best = [texts[i] for i in _best_first(near)]
             best = (yield from self._unmeant(a, best)) if self.strict else best[: self.tried]
             scored = yield from a.score(best)
-            if won := [one for one in scored if one.success]:
+            if won := [candidate for candidate in scored if candidate.success]:
                 return (yield from self._closest(a, won))
-            nearest = max(scored, key=lambda one: one.score, default=now)
+            nearest = max(scored, key=lambda candidate: candidate.score, default=now)
             if nearest.score <= now.score:
                 break
             now = nearest
@@ -80,7 +84,7 @@ class KeywordSearch(FromVocabulary):
         spans = [(text.starts[i], text.starts[i] + len(text.words[i])) for i in places]
         items = [Pulled(text.string, *span, now.output, a.keyword, most) for span in spans]
         found = yield from a.look("pulls", dict.fromkeys(items))
-        return [[word for word in one if word in known][: self.shortlist] for one in found]
+        return [[word for word in pulled if word in known][: self.shortlist] for pulled in found]
 
     def _near(self, a: WritingAttempt, now: Scored, texts: Sequence[Text]) -> Program[list[float]]:
         """The keyword's best log-probability for each text, were its output to go along the present one."""
@@ -100,7 +104,7 @@ class KeywordSearch(FromVocabulary):
         return kept[: self.tried]
 
     def _closest(self, a: Attempt, won: Sequence[Scored]) -> Program[Scored]:
-        pairs = [(a.original.string, one.text.string) for one in won]
+        pairs = [(a.original.string, candidate.text.string) for candidate in won]
         distances = yield from ask("sentence-distance:mean", pairs)
         least = min(distances)
         a.facts["distance"] = least

@@ -55,7 +55,9 @@ class Keyword(TextGoal):
 
     def judge(self, answers: Sequence[Written], a: WritingAttempt) -> tuple[list[float], list[bool]]:
         wanted = a.keyword.casefold()
-        return [one.nearness for one in answers], [wanted in words_of(one.output) for one in answers]
+        return [answer.nearness for answer in answers], [
+            wanted in words_of(answer.output) for answer in answers
+        ]
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class NonOverlapping(TextGoal):
     def judge(self, answers: Sequence[Written], a: WritingAttempt) -> tuple[list[float], list[bool]]:
         before = words_of(a.before)
         total = max(1, before.total())
-        shares = [(words_of(one.output) & before).total() / total for one in answers]
+        shares = [(words_of(answer.output) & before).total() / total for answer in answers]
         return [round(1.0 - share, 6) for share in shares], [share <= self.kept for share in shares]
 
 
@@ -101,7 +103,7 @@ class BleuDrop(TextGoal):
 
     def judge(self, answers: Sequence[Written], a: WritingAttempt) -> tuple[list[float], list[bool]]:
         before = self._score(a.before, a)
-        drops = [round(before - self._score(one.output, a), 6) for one in answers]
+        drops = [round(before - self._score(answer.output, a), 6) for answer in answers]
         return drops, [drop > self.least * before and drop > 0 for drop in drops]
 
     @staticmethod

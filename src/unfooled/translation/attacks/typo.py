@@ -27,11 +27,14 @@ Differences from the paper
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from unfooled.attacks.parts.candidates import Candidates
+from unfooled.attacks.parts.constraints import Option
 from unfooled.attacks.parts.importance import Deletion, Importance, RandomOrder
+from unfooled.attacks.parts.search import exploring, greedy, keep_newest, long_words, replacing
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe
@@ -86,7 +89,7 @@ def typos_of(word: str, kinds: tuple[str, ...] = ("transposition", "keyboard")) 
             for at, letter in enumerate(word[:LONGEST])
             for key in KEYS.get(letter.lower(), "")
         ]
-    return [one for one in dict.fromkeys(made) if one != word]
+    return [typo for typo in dict.fromkeys(made) if typo != word]
 
 
 def _cased(letter: str, like: str) -> str:
@@ -117,22 +120,24 @@ class OneTypo:
         return 1 if self.pick == "random" else None
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        text = start.text
-        places = [i for i, word in enumerate(text.words) if len(word) >= self.letters]
-        order = yield from self.importance.rank(a, start, places)
-        for source in (self.candidates, self.fallback):
-            for index in order if source is not None else ():
-                typos = yield from source.propose(a, text, index)  # type: ignore[union-attr]
-                if not typos:
-                    continue
-                if source is self.fallback and self.candidates != self.fallback:
-                    a.note = "no word is in the list of typos: one was made"
-                if self.pick == "random":
-                    typos = [typos[int(a.rng.integers(len(typos)))]]
-                scored = yield from a.score([text.replace(index, typo) for typo in typos])
-                return max(scored, key=lambda one: one.score)
-        a.note = "no word is long enough for a typo"
-        return start
+        order = yield from self.importance.rank(a, start, long_words(start.text, self.letters))
+        sources = [source for source in (self.candidates, self.fallback) if source is not None]
+
+        def misspell(now: Scored, step: tuple[Candidates, int]) -> Program[list[Option]]:
+            source, index = step
+            typos = yield from replacing(a, source)(now, index)
+            if typos and source is self.fallback and self.candidates != self.fallback:
+                a.note = "no word is in the list of typos: one was made"
+            return [typos[int(a.rng.integers(len(typos)))]] if typos and self.pick == "random" else typos
+
+        def misspelt(now: Scored, found: Sequence[Scored]) -> bool:
+            return bool(found)
+
+        steps = [(source, index) for source in sources for index in order]
+        end = yield from greedy(start, steps, exploring(a, misspell), keep=keep_newest, stop=misspelt)
+        if end is start:
+            a.note = "no word is long enough for a typo"
+        return end
 
 
 _PAPER = Recipe(

@@ -20,12 +20,13 @@ Differences from Seq2Sick
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unfooled.attacks.parts.candidates import Candidates
-from unfooled.attacks.parts.constraints import Constraint, Option
+from unfooled.attacks.parts.constraints import Constraint
 from unfooled.attacks.parts.importance import Deletion, Importance
-from unfooled.attacks.parts.search import allowed, best_step
+from unfooled.attacks.parts.search import exploring, greedy, keep_most_similar, long_words, replacing
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe
@@ -50,16 +51,13 @@ class FewSwaps:
             raise ValueError("edits and letters are at least 1")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        now = start
-        places = [i for i, word in enumerate(start.text.words) if len(word) >= self.letters]
-        for i in (yield from self.importance.rank(a, start, places)):
-            words = yield from self.candidates.propose(a, now.text, i)
-            options = [Option(now.text.replace(i, word), i) for word in words]
-            options = yield from allowed(a, now, options, self.constraints, "nearest")
-            now = yield from best_step(a, now, options, now.score)
-            if now.success or now.text.changes >= self.edits:
-                break
-        return now
+        order = yield from self.importance.rank(a, start, long_words(start.text, self.letters))
+        explore = exploring(a, replacing(a, self.candidates), self.constraints)
+
+        def enough(now: Scored, found: Sequence[Scored]) -> bool:
+            return now.text.changes >= self.edits
+
+        return (yield from greedy(start, order, explore, keep=keep_most_similar, stop=enough))
 
 
 def _recipe(name: str, summary: str, paper: str, goal: BleuDrop | NonOverlapping) -> dict[str, Recipe]:
