@@ -101,7 +101,6 @@ def test_a_wrapping_defence(add: Callable[..., None], typed: Callable[..., str])
     hardened = unfooled.harden("shorter", "fake", "wrapped", options={"copies": "6"})
     assert hardened.settings["copies"] == 6
     victim = unfooled.load_victim("wrapped")
-    assert victim.name.startswith("shorter")
     (plain,), (voted,) = (v.predict(["a superb film"]) for v in (unfooled.load_victim("fake"), victim))
     assert voted.sum() == pytest.approx(1.0)
     assert abs(voted - plain).max() > 0.01
@@ -129,7 +128,7 @@ def test_a_measure(add: Callable[..., None], typed: Callable[..., str]) -> None:
     assert "capital letters added" in typed("measure", "run", "--with", "capitals")
     with closing(RunFile.read("run")) as file:
         found = file.measured("capitals")
-        fallen = [r for r in file.results(outcome="success")]
+        fallen = list(file.results(outcome="success"))
     assert fallen
     assert found == {
         r.key: float(sum(map(str.isupper, r.perturbed)) - sum(map(str.isupper, r.original))) for r in fallen
@@ -197,3 +196,53 @@ def test_the_registry_stays_the_registry_whatever_was_imported() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "'x'" in done.stdout
+
+
+def test_a_folder_called_like_a_public_name_does_not_hide_it() -> None:
+    code = "import unfooled.report.html; import unfooled; print(unfooled.report.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout.strip()) == (0, "report"), done.stderr
+
+
+def composed() -> unfooled.Run:
+    """What the page composes of parts and runs."""
+    Path("reviews.csv").write_text("text,label\na superb film,positive\na dull plot,negative\n")
+    names: dict[str, Any] = {}
+    exec(compile(FILES["composed.py"], "composed.py", "exec"), names)
+    run: unfooled.Run = names["run"]
+    return run
+
+
+def test_an_attack_of_parts_takes_ten_lines_and_one_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [line for line in FILES["composed.py"].splitlines() if line]
+    assert len(lines) <= 10
+    assert [line for line in lines if line.startswith(("import", "from"))] == ["import unfooled"]
+    results = list(composed().results())
+    assert [result.outcome for result in results] == ["success", "failure"]
+
+
+def test_a_run_in_memory_is_that_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    held = unfooled.attack("fake", ROWS, "deepwordbug")
+    assert list(tmp_path.iterdir()) == []
+    kept = unfooled.attack("fake", ROWS, "deepwordbug", out="kept")
+    assert list(held.results()) == list(kept.results())
+    assert held.summary() == kept.summary()
+    with pytest.raises(unfooled.UserError, match="in memory only"):
+        unfooled.measure(held, "edit-distance")
+    saved = held.save("saved")
+    with closing(RunFile.read("saved")) as ours, closing(RunFile.read("kept")) as theirs:
+        assert ours.content_digest() == theirs.content_digest()
+    assert unfooled.measure(saved, "edit-distance")["edit-distance"]
+    assert unfooled.attack("fake", ROWS, "deepwordbug", out="saved").summary() == held.summary()
+
+
+def test_a_run_shows_itself_in_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = composed()
+    page = run._repr_html_()
+    assert page == run.summary()._repr_html_()
+    assert "<td>success rate of the attack</td><td>50.0%</td>" in page

@@ -32,6 +32,7 @@ from unfooled.metrics.summary import decided
 from unfooled.plugins import registry, unknown_name
 from unfooled.resources import store
 from unfooled.runs import sealed
+from unfooled.runs.attack import Run, on_disk
 from unfooled.runs.file import MEASURES, RunFile, _explained
 from unfooled.runs.lock import Lock
 
@@ -84,6 +85,23 @@ def before_and_after(ask: Ask, results: Sequence[Result]) -> list[tuple[Any, Any
     """What the oracle says of each original and of what became of it."""
     answers = ask([text for result in results for text in (result.original, result.perturbed)])
     return [(answers[i], answers[i + 1]) for i in range(0, len(answers), 2)]
+
+
+def measure(run: Run | str | Path, *names: str) -> dict[str, dict[int, float]]:
+    """Measure what a run found and keep it in the run file; values by name and by the example's key.
+
+    `names` are those that `unfooled measure` takes, such as `edit-distance` or `similarity:minilm`.
+
+    Example:
+
+        >>> found = unfooled.measure("runs/x", "edit-distance")
+        >>> all(value > 0 for value in found["edit-distance"].values())
+        True
+    """
+    path = on_disk(run)
+    measured = measure_run(path, names)
+    with closing(RunFile.read(path)) as file:
+        return {name: file.measured(name) for name in measured}
 
 
 def measure_run(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from unfooled.core.result import OUTCOMES, Outcome, Result
+from unfooled.metrics.notebook import summary_html
 from unfooled.metrics.statistics import bootstrap_mean, f1_interval, wilson
 from unfooled.runs.file import RunFile
 from unfooled.training.metrics import confusion, macro_f1
@@ -193,6 +194,9 @@ class Summary:
     def cautions(self) -> tuple[str, ...]:
         """What must be said beside these numbers: else they read as more robust than they are."""
         return cautions(self.warnings, self.tries)
+
+    def _repr_html_(self) -> str:
+        return summary_html(self)
 
     def recall_of(self, name: str) -> Recall | None:
         return next((one for one in self.recalls if one.name.casefold() == name.casefold()), None)
