@@ -34,18 +34,19 @@ def untrained(family: str, data: str) -> Any:
 
     from unfooled.data.loading import load_data
     from unfooled.training.families import find_family, settle
-    from unfooled.training.networks import make_model
     from unfooled.training.preparation import prepare
+    from unfooled.training.torch_families import TorchFamily
     from unfooled.training.watching import TrainObserver
     from unfooled.victims.torch.huggingface import HuggingFaceVictim
     from unfooled.victims.torch.quiet import quiet
 
     chosen = find_family(family)
+    assert isinstance(chosen, TorchFamily)
     options = settle(chosen, {"vectors": "none"} if "vectors" in chosen.defaults else {})
     rows = prepare(load_data(data, split="train", limit=VOCABULARY_ROWS), 0.0)
     torch.manual_seed(0)
     with quiet():
-        model, tokenizer = make_model(chosen, options, rows, TrainObserver())
+        model, tokenizer = chosen.make(options, rows, TrainObserver())
     return HuggingFaceVictim(model.eval(), tokenizer, name=family)
 
 

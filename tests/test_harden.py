@@ -106,9 +106,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def find_family(name: str) -> Any:
-    from unfooled.training.families import FAMILIES
+    from unfooled.training import families
 
-    return FAMILIES[name]
+    return families.find_family(name)
 
 
 def weights(folder: str | Path) -> dict[str, np.ndarray]:

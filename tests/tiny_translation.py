@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.training.families import find_family, settle
+from unfooled.translation.families import TranslatorFamily
 from unfooled.translation.parallel import ParallelText
 from unfooled.translation.parallel_rows import Pairs
 from unfooled.translation.training import make_translator
@@ -55,6 +56,7 @@ def model(kind: str, seed: int = 1) -> tuple[Any, Any]:
     torch.manual_seed(seed)
     rows = pairs(200)
     family = find_family(kind)
+    assert isinstance(family, TranslatorFamily)
     options = settle(family, SMALL)
     made, tokenizer = make_translator(family, options, Pairs([s for s, _ in rows], [t for _, t in rows]))
     with torch.no_grad():

@@ -13,12 +13,17 @@ Importing this package reads nothing, downloads nothing and loads no model libra
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unfooled import attacks
     from unfooled.checks.compare import compare
     from unfooled.checks.evaluate import evaluate
     from unfooled.checks.replay import replay
+    from unfooled.checks.transfer import transfer
+    from unfooled.core.example import Example
     from unfooled.core.recipe import Recipe, load_recipe
     from unfooled.core.result import Result
     from unfooled.core.session import Session, Settings
@@ -27,7 +32,9 @@ if TYPE_CHECKING:
     from unfooled.data.loading import load_data
     from unfooled.defenses.harden import harden
     from unfooled.errors import UnfooledError, UserError
+    from unfooled.metrics.measures import measure
     from unfooled.plugins import registry
+    from unfooled.report.html import report
     from unfooled.runs.attack import Run, attack
     from unfooled.runs.export import export
     from unfooled.text import Text
@@ -35,14 +42,19 @@ if TYPE_CHECKING:
     from unfooled.training.trainer import train
     from unfooled.trust import trusting
     from unfooled.victims.function import FunctionVictim
+    from unfooled.victims.http.endpoint import HttpVictim
     from unfooled.victims.loading import load_victim
     from unfooled.victims.sklearn.pipeline import SklearnVictim
+    from unfooled.victims.torch.huggingface import HuggingFaceVictim
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Dataset",
+    "Example",
     "FunctionVictim",
+    "HttpVictim",
+    "HuggingFaceVictim",
     "Recipe",
     "Result",
     "Run",
@@ -54,6 +66,7 @@ __all__ = [
     "UserError",
     "Victim",
     "attack",
+    "attacks",
     "compare",
     "evaluate",
     "export",
@@ -61,16 +74,22 @@ __all__ = [
     "load_data",
     "load_recipe",
     "load_victim",
+    "measure",
     "registry",
     "replay",
+    "report",
     "sweep",
     "train",
+    "transfer",
     "trusting",
 ]
 
 _HOMES = {
     "Dataset": "data.dataset",
+    "Example": "core.example",
     "FunctionVictim": "victims.function",
+    "HttpVictim": "victims.http.endpoint",
+    "HuggingFaceVictim": "victims.torch.huggingface",
     "Recipe": "core.recipe",
     "Result": "core.result",
     "Run": "runs.attack",
@@ -89,22 +108,38 @@ _HOMES = {
     "load_data": "data.loading",
     "load_recipe": "core.recipe",
     "load_victim": "victims.loading",
+    "measure": "metrics.measures",
     "registry": "plugins",
     "replay": "checks.replay",
+    "report": "report.html",
     "sweep": "training.sweep",
     "train": "training.trainer",
+    "transfer": "checks.transfer",
     "trusting": "trust",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "attacks":
+        return importlib.import_module("unfooled.attacks")
     if name not in _HOMES:
         raise AttributeError(f"module 'unfooled' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"unfooled.{_HOMES[name]}"), name)
-    # `unfooled.attack` may also be a submodule: what was asked for must win over it.
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _PublicFace(ModuleType):
+    """A folder may be called like a public name (`unfooled.report`): importing it must not hide the name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _HOMES and isinstance(value, ModuleType):
+            return
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _PublicFace

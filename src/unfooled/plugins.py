@@ -67,6 +67,35 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "fuse": "unfooled.defenses.fuse:METHOD",
         "retune": "unfooled.defenses.retune:METHOD",
     },
+    # Attacks that an illusion of robustness does not survive; see `checks.illusions.checks`.
+    "check": {
+        "averages": "unfooled.checks.illusions.averages:CHECK",
+        "gradients": "unfooled.checks.illusions.gradients:CHECK",
+        "guided": "unfooled.checks.illusions.guided:CHECK",
+        "temperature": "unfooled.checks.illusions.temperature:CHECK",
+        "transfer": "unfooled.checks.illusions.transfer:CHECK",
+    },
+    # What a found text is like, one number each; see `metrics.measures`.
+    "measure": {
+        "changed-pos": "unfooled.metrics.text_measures.parts_of_speech:CHANGED",
+        "edit-distance": "unfooled.metrics.text_measures.edit_distance:MEASURE",
+        "grammar": "unfooled.metrics.text_measures.grammar:MEASURE",
+        "perplexity": "unfooled.metrics.text_measures.perplexity:MEASURE",
+        "same-pos": "unfooled.metrics.text_measures.parts_of_speech:SAME",
+        "similarity": "unfooled.metrics.text_measures.similarity:MEASURE",
+    },
+    # Models that can be trained here; see `training.families`.
+    "family": {
+        "bert": "unfooled.training.classifiers.bert:FAMILY",
+        "bert-scratch": "unfooled.training.classifiers.bert_scratch:FAMILY",
+        "bilstm-attention": "unfooled.training.classifiers.bilstm_attention:FAMILY",
+        "lstm": "unfooled.training.classifiers.lstm:FAMILY",
+        "naive-bayes": "unfooled.training.classifiers.naive_bayes:FAMILY",
+        "seq2seq-lstm": "unfooled.translation.families:LSTM",
+        "seq2seq-transformer": "unfooled.translation.families:TRANSFORMER",
+        "svm": "unfooled.training.classifiers.svm:FAMILY",
+        "word-cnn": "unfooled.training.classifiers.word_cnn:FAMILY",
+    },
     "oracle": {
         "neighbours": "unfooled.resources.neighbours:open_neighbours",
         "encode": "unfooled.resources.encoders:open_encoder",

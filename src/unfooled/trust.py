@@ -31,7 +31,15 @@ def granted() -> Trust:
 
 @contextlib.contextmanager
 def trusting(*, pickle: bool = False, remote_code: bool = False, types: Sequence[str] = ()) -> Iterator[None]:
-    """Grant this on top of what is granted already, until the block ends."""
+    """Grant this on top of what is granted already, until the block ends.
+
+    Example:
+
+        >>> with unfooled.trusting(types=["my_package.Tokenizer"]):
+        ...     victim = unfooled.load_victim("fake")
+        >>> victim.labels
+        ('negative', 'positive')
+    """
     global _granted
     before = _granted
     _granted = Trust(

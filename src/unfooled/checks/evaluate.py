@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.checks.illusions.attacking import Bench, Subject, Watcher, read_results
-from unfooled.checks.illusions.checks import CHECKS, run_checks
+from unfooled.checks.illusions.checks import require_checks, run_checks
 from unfooled.checks.illusions.diagnosis import Gradients, Looks, look, look_at_gradients, same_again
 from unfooled.checks.illusions.survivors import CheckResult, Flags, Standing, counted
 from unfooled.checks.illusions.verdict import MISSING_CONTROL, Rival, Verdict, judge
@@ -30,7 +30,6 @@ from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, UserError
 from unfooled.metrics.statistics import f1_interval
 from unfooled.metrics.summary import Mean, Rate, Tries, cautions, decided
-from unfooled.plugins import unknown_name
 from unfooled.runs.attack import Run, rows_to_read
 from unfooled.runs.export import export
 from unfooled.runs.remarks import write_remark
@@ -128,7 +127,7 @@ def evaluate(
     clean_limit: int = CLEAN_LIMIT,
     base: str | None = None,
     control: str | None = None,
-    checks: Sequence[str] = CHECKS,
+    checks: Sequence[str] | None = None,
     averages: Sequence[int] = (4, 16),
     draws: int = DRAWS,
     workers: int = 1,
@@ -141,8 +140,8 @@ def evaluate(
 
     The base is the model called `base` (or the first), the control the one called `retuned`. `limit` is the
     number of rows to attack; clean accuracy is measured on up to `clean_limit`. `averages` and `draws` say
-    how often random models are asked during and after an attack. A name may stand for another model inside a
-    wrapper, as in `"overconfident:base"`.
+    how often random models are asked during and after an attack. `checks` are names of illusion checks, all
+    of them by default. A name may stand for another model inside a wrapper, as in `"overconfident:base"`.
 
     Example:
 
@@ -204,11 +203,9 @@ def evaluate(
 
 
 def _require(
-    checks: Sequence[str], averages: Sequence[int], draws: int, limit: int | None, clean_limit: int
+    checks: Sequence[str] | None, averages: Sequence[int], draws: int, limit: int | None, clean_limit: int
 ) -> None:
-    for check in checks:
-        if check not in CHECKS:
-            raise unknown_name("check", check, list(CHECKS))
+    require_checks(checks or ())
     if any(one < 2 for one in averages):
         raise UserError(f"averages={list(averages)} makes no sense", "an average takes at least 2 draws")
     if draws < 1 or draws % 2 == 0:

@@ -23,7 +23,9 @@ from unfooled.data.labels import match_labels
 from unfooled.errors import RunFileError
 from unfooled.files import write_json
 from unfooled.metrics.summary import Rate, decided
+from unfooled.runs.attack import Run, on_disk
 from unfooled.runs.file import RunFile
+from unfooled.victims.loading import load_victim
 
 FORMAT = 1
 FOLDER = "transfer"
@@ -118,8 +120,8 @@ class Transfer:
 
 
 def transfer(
-    run: str | Path,
-    victim: Victim,
+    run: Run | str | Path,
+    victim: Victim | str,
     *,
     label_map: Mapping[str, str] | None = None,
     observer: TransferObserver | None = None,
@@ -129,8 +131,16 @@ def transfer(
 
     `label_map` pairs names of the run's classes with the model's, where they differ. An answer that is there
     for the same texts and the same model is read, not computed, unless `again`.
+
+    Example:
+
+        >>> found = unfooled.transfer("runs/x", "overconfident:fake")
+        >>> found.errors
+        0
     """
     observer = observer or TransferObserver()
+    run = on_disk(run)
+    victim = load_victim(victim) if isinstance(victim, str) else victim
     with closing(RunFile.read(run)) as file:
         digest, labels, environment = file.content_digest(), file.labels, file.header["environment"]
         successes = list(file.results(outcome="success"))

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from unfooled.checks.evaluate import Evaluation, evaluate
 from unfooled.checks.illusions.attacking import Watcher, read_results
-from unfooled.checks.illusions.checks import CHECKS
+from unfooled.checks.illusions.checks import check_names
 from unfooled.checks.illusions.diagnosis import look
 from unfooled.checks.illusions.wrappers import Votes
 from unfooled.checks.naming import load_models
@@ -134,7 +134,7 @@ def run_evaluate(options: EvaluateOptions) -> int:
         seed=options.seed,
     )
     console = Console(stderr=True, quiet=options.json)
-    checks = () if options.checks == "none" else tuple(listed(options.checks) or CHECKS)
+    checks = () if options.checks == "none" else tuple(listed(options.checks) or check_names())
     try:
         evaluation = evaluate(
             victims,

@@ -26,17 +26,13 @@ from rich.table import Table
 from unfooled.cli.advice import attack_next
 from unfooled.cli.app import Exit
 from unfooled.cli.compare import duration
-from unfooled.cli.values import columns, listed, pairs
-from unfooled.data.dataset import Dataset
-from unfooled.data.loading import load_data
+from unfooled.cli.values import listed, pairs
 from unfooled.errors import UserError
-from unfooled.training.families import FAMILIES, OPTIONS, find_family
+from unfooled.training.families import all_families, find_family
 from unfooled.training.preparation import DEFAULT_SHARE
 from unfooled.training.sweep import sweep
-from unfooled.training.trainer import Trained, train
+from unfooled.training.trainer import ClassifierFamily, Trained, find_classifier, train
 from unfooled.training.watching import TrainObserver
-from unfooled.translation.parallel import ParallelText, load_parallel
-from unfooled.translation.training import train_translator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,8 +140,8 @@ def run_train(options: TrainOptions) -> int:
         raise UserError("--resume and --restart contradict each other", "give one of them")
     given = {name: value for name, value in options.given.items() if value is not None}
     given |= {name.replace("-", "_"): value for name, value in pairs(options.settings, "--set").items()}
-    if family.kind == "seq2seq" and (options.sweep or options.clean):
-        raise UserError("--sweep and --clean are for classifiers", "leave them out for a translation model")
+    if options.sweep:
+        find_classifier(family.name)
     data = _load(options, options.data, options.split, limit=options.limit)
     valid = _valid(options)
     console = Console(stderr=True, quiet=options.json)
@@ -157,9 +153,7 @@ def run_train(options: TrainOptions) -> int:
     }
     with TrainProgress(console, family.name) as observer:
         try:
-            if isinstance(data, ParallelText):
-                trained = train_translator(family.name, data, options.out, observer=observer, **shared)
-            elif options.sweep:
+            if options.sweep:
                 trained = sweep(
                     family.name,
                     data,
@@ -192,17 +186,17 @@ def show_families(*, as_json: bool) -> None:
                 "defaults": dict(one.defaults),
                 "ranges": {name: str(drawn) for name, drawn in one.ranges.items()},
             }
-            for one in FAMILIES.values()
+            for one in all_families()
         ]
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     console = Console()
-    for one in FAMILIES.values():
+    for one in all_families():
         console.print(f"[bold]{one.name}[/]: {one.summary} [dim]({one.paper})[/]", highlight=False)
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), show_header=False)
         for name, value in one.defaults.items():
             drawn = f"sweep: {one.ranges[name]}" if name in one.ranges else ""
-            table.add_row(name, str(value), drawn, f"[dim]{escape(OPTIONS[name].help)}[/]")
+            table.add_row(name, str(value), drawn, f"[dim]{escape(one.option(name).help)}[/]")
         console.print(table)
 
 
@@ -222,14 +216,14 @@ def _show(trained: Trained, options: TrainOptions) -> None:
     typer.echo(f"model: {options.out}")
     told = {"text-column": options.text_column, "label-column": options.label_column, "clean": options.clean}
     more = "".join(f" --{name} {quote(value)}" for name, value in told.items() if value)
-    if find_family(trained.family).kind == "seq2seq":
+    if not isinstance(find_family(trained.family), ClassifierFamily):
         more += " --attack typo"
     assert options.out is not None
     line = attack_next(options.out, options.data, split=options.split, valid=options.valid, more=more)
     typer.echo(f"try next: {line}")
 
 
-def _valid(options: TrainOptions) -> Dataset | ParallelText | float:
+def _valid(options: TrainOptions) -> Any:
     """A share of the training rows, a file or named set, or another split of the same data."""
     value = options.valid
     if value is None:
@@ -244,16 +238,11 @@ def _valid(options: TrainOptions) -> Dataset | ParallelText | float:
     return _load(options, options.data, value)
 
 
-def _load(
-    options: TrainOptions, source: str, split: str, *, limit: int | None = None
-) -> Dataset | ParallelText:
+def _load(options: TrainOptions, source: str, split: str, *, limit: int | None = None) -> Any:
     assert options.model is not None
-    if find_family(options.model).kind == "seq2seq":
-        names = listed(options.text_column)
-        return load_parallel(source, columns=names, split=split, encoding=options.encoding, limit=limit)
-    return load_data(
+    return find_family(options.model).load_data(
         source,
-        text=columns(options.text_column),
+        text=listed(options.text_column),
         label=options.label_column,
         split=split,
         encoding=options.encoding,

@@ -9,7 +9,14 @@ from unfooled.text import Text
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """`key` is the row's number in its file, from 0: the seed of everything random about it."""
+    """One row to attack. `key` is its number in its file, from 0: the seed of everything random about it.
+
+    Example:
+
+        >>> example = unfooled.Example(0, (("text", "a superb film"),), label=1, edit="text")
+        >>> example.text().words
+        ('a', 'superb', 'film')
+    """
 
     key: int
     content: tuple[tuple[str, str], ...]  # name and content of each field, in order
@@ -20,4 +27,5 @@ class Example:
     reference: str = ""  # the right answer where that is a text, such as a person's translation
 
     def text(self) -> Text:
+        """All fields, with the one that may be edited named."""
         return Text(dict(self.content), edit=self.edit)

@@ -95,7 +95,8 @@ class AsyncVictimOracle(VictimOracle):
 
 def oracle_for(victim: Victim) -> Oracle | AsyncOracle:
     """The oracle that suits the victim: its task's own, async where the victim is."""
-    task = task_of(victim.capabilities)
+    # Looking at the capabilities of a function may call it; only victims that write have another task.
+    task = task_of(victim.capabilities) if hasattr(victim, "write") else CLASSIFICATION
     if task != CLASSIFICATION:
         oracle: Oracle = registry.load("task", task).oracle(victim)
         return oracle

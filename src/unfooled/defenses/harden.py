@@ -14,10 +14,11 @@ from unfooled.defenses import saving
 from unfooled.defenses.methods import TRAINING, Hardening, Method, check_training, find_method
 from unfooled.defenses.settings import settle
 from unfooled.errors import DataError, UserError, VictimError
+from unfooled.plugins import registry
 from unfooled.training import record
-from unfooled.training.families import BODY, FAMILIES, Family, find_family
+from unfooled.training.networks import BODY
 from unfooled.training.preparation import DEFAULT_SHARE, Prepared, joined, prepare
-from unfooled.training.trainer import Trained, plan_of, train_prepared
+from unfooled.training.trainer import ClassifierFamily, Trained, find_classifier, plan_of, train_prepared
 from unfooled.training.watching import TrainObserver
 from unfooled.victims.loading import DEFENSE_FILE, load_victim
 from unfooled.victims.torch.huggingface import HuggingFaceVictim
@@ -118,14 +119,15 @@ def trainable(model: str, method: str) -> HuggingFaceVictim:
 
 def settings_for(
     method: Method, base: HuggingFaceVictim, options: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any], Family]:
+) -> tuple[dict[str, Any], dict[str, Any], ClassifierFamily]:
     """The method's settings, those of the training, and the family that the model is of."""
     assert base.folder is not None
     earlier = record.read_record(base.folder) or {}
-    family = find_family(earlier["family"]) if earlier.get("family") in FAMILIES else FAMILIES["bert"]
+    known = earlier.get("family") in registry.names("family")
+    family = find_classifier(earlier["family"] if known else "bert")
     before: Mapping[str, Any] = earlier.get("chosen") or earlier.get("options") or {}
     defaults = dict(TRAINING) | {name: before[name] for name in _INHERITED if name in before}
-    if family.kind != "bert" and "lr" in before:
+    if "body" not in family.defaults and "lr" in before:
         defaults["lr"] = before["lr"]
     both = settle({**defaults, **method.defaults}, options, method.name)
     training = {name: both[name] for name in defaults}

@@ -12,8 +12,9 @@ from typing import Any
 
 from unfooled.defenses.methods import Method
 from unfooled.training.course import Course
-from unfooled.training.families import Family, Value
+from unfooled.training.families import Value
 from unfooled.training.preparation import Prepared
+from unfooled.training.torch_families import TorchFamily
 from unfooled.training.watching import TrainObserver
 from unfooled.trust import granted
 from unfooled.victims.torch.huggingface import longest_input
@@ -27,7 +28,7 @@ class Continue(Course):
         self.start = start
 
     def make(
-        self, family: Family, options: Mapping[str, Value], data: Prepared, observer: TrainObserver
+        self, family: TorchFamily, options: Mapping[str, Value], data: Prepared, observer: TrainObserver
     ) -> tuple[Any, Any]:
         if self.start == "body":
             return super().make(family, options, data, observer)

@@ -11,70 +11,97 @@ before is not measured twice.
     same-pos:TAGGER      share of the replaced words that keep their part of speech
     changed-pos:TAGGER   how many words were replaced or deleted; and how many of each part of speech, kept
                          as measures of their own, such as changed-pos:TAGGER/NOUN
+
+A measure is one file with a `Measure` in it and one line in the registry (kind `measure`), or an entry point
+`unfooled.measure`.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
-from unfooled.attacks.parts.constraints import edit_distance
 from unfooled.core.result import Result
-from unfooled.errors import ResourceError
+from unfooled.errors import ResourceError, UnfooledError
 from unfooled.metrics.summary import decided
 from unfooled.plugins import registry, unknown_name
 from unfooled.resources import store
 from unfooled.runs import sealed
+from unfooled.runs.attack import Run, on_disk
 from unfooled.runs.file import MEASURES, RunFile, _explained
 from unfooled.runs.lock import Lock
-from unfooled.text import Text
 
 _BATCH = 256
-CONTEXT = 4  # words on either side that the tagger sees
+
+# Answers of the measure's oracle in order; equal questions reach it once.
+Ask: TypeAlias = Callable[[Sequence[Any]], list[Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """`better` says which end a reader prefers; `oracle` is what it asks, empty for none."""
+    """`better` says which end a reader prefers; `oracle` is what it asks, or empty; `default` its variant.
 
-    kind: str
+    `values` gives one number for each result. A mapping is a number for each part of a text: its sum is the
+    measure, and each part is kept as a measure of its own, NAME/PART.
+    """
+
+    name: str
     title: str
     better: Literal["high", "low"]
-    oracle: str
+    values: Callable[[Ask, Sequence[Result]], Sequence[float | Mapping[str, float]]]
+    oracle: str = ""
     default: str = ""
 
 
-KINDS = {
-    one.kind: one
-    for one in (
-        Measure("similarity", "similarity of the whole texts", "high", "encode", "minilm"),
-        Measure("perplexity", "perplexity, times that of the original", "low", "fluency", "trigram"),
-        Measure("grammar", "mistakes added", "low", "grammar", "harper"),
-        Measure("edit-distance", "characters edited, share", "low", ""),
-        Measure(
-            "same-pos", "replaced words that keep their part of speech", "high", "tag", "perceptron-tagger"
-        ),
-        Measure("changed-pos", "words replaced or deleted", "low", "tag", "perceptron-tagger"),
-    )
-}
+def all_measures() -> list[Measure]:
+    return [registry.load("measure", name) for name in registry.names("measure")]
+
+
+def help_table() -> str:
+    """The measures, for `--help`."""
+    lines = ["Measures:"]
+    for measure in all_measures():
+        variant = f":{measure.default}" if measure.default else ""
+        lines.append(f"  {measure.name}{variant}: {measure.title} ({measure.better} is better)")
+    return "\n".join(lines)
 
 
 def parse_measure(name: str) -> tuple[Measure, str]:
     """`similarity` or `similarity:use` → the measure and its full name."""
     kind, _, variant = name.partition(":")
-    if kind not in KINDS:
-        raise unknown_name("measure", name, sorted(KINDS))
-    measure = KINDS[kind]
+    if kind not in registry.names("measure"):
+        raise unknown_name("measure", name, registry.names("measure"))
+    measure: Measure = registry.load("measure", kind)
     variant = variant or measure.default
     return measure, f"{kind}:{variant}" if measure.oracle else kind
+
+
+def before_and_after(ask: Ask, results: Sequence[Result]) -> list[tuple[Any, Any]]:
+    """What the oracle says of each original and of what became of it."""
+    answers = ask([text for result in results for text in (result.original, result.perturbed)])
+    return [(answers[i], answers[i + 1]) for i in range(0, len(answers), 2)]
+
+
+def measure(run: Run | str | Path, *names: str) -> dict[str, dict[int, float]]:
+    """Measure what a run found and keep it in the run file; values by name and by the example's key.
+
+    `names` are those that `unfooled measure` takes, such as `edit-distance` or `similarity:minilm`.
+
+    Example:
+
+        >>> found = unfooled.measure("runs/x", "edit-distance")
+        >>> all(value > 0 for value in found["edit-distance"].values())
+        True
+    """
+    path = on_disk(run)
+    measured = measure_run(path, names)
+    with closing(RunFile.read(path)) as file:
+        return {name: file.measured(name) for name in measured}
 
 
 def measure_run(
@@ -95,12 +122,12 @@ def measure_run(
             sealed.prepare(database)
             done = 0
             for measure, full in wanted:
-                oracle = _open(measure, full)
+                ask = _opened(measure, full)
                 with closing(RunFile.read(run)) as file:
                     results = _fallen(file)
                     while batch := list(islice(results, _BATCH)):
-                        new = [one for one in batch if one.key not in before[full]]
-                        rows = _rows(measure, full, oracle, new)
+                        new = [result for result in batch if result.key not in before[full]]
+                        rows = _rows(measure, full, ask, new)
                         with database:
                             database.execute("BEGIN IMMEDIATE")
                             sealed.put(database, MEASURES, rows)
@@ -116,78 +143,45 @@ def _fallen(file: RunFile) -> Iterator[Result]:
     if file.writes:
         yield from file.results(outcome="success")
         return
-    for one in file.results():
-        if one.outcome == "error" or decided(one.probs) != one.label:
+    for result in file.results():
+        if result.outcome == "error" or decided(result.probs) != result.label:
             continue
-        if decided(one.perturbed_probs) != one.label:
-            yield one
+        if decided(result.perturbed_probs) != result.label:
+            yield result
 
 
 def _require(variant: str) -> None:
-    known = {one.name: one.present for one in store.status()}
+    known = {resource.name: resource.present for resource in store.status()}
     if not known.get(variant, True):
         raise ResourceError(f"{variant} is not here yet", f"run: unfooled resources get {variant}")
 
 
-def _open(measure: Measure, full: str) -> Any:
-    return registry.load("oracle", measure.oracle)(full.partition(":")[2]) if measure.oracle else None
+def _opened(measure: Measure, full: str) -> Ask:
+    if not measure.oracle:
+        return _nobody
+    oracle = registry.load("oracle", measure.oracle)(full.partition(":")[2])
+
+    def ask(items: Sequence[Any]) -> list[Any]:
+        distinct = list(dict.fromkeys(items))
+        answers: dict[Any, Any] = {}
+        for start in range(0, len(distinct), oracle.batch_size):
+            portion = distinct[start : start + oracle.batch_size]
+            answers.update(zip(portion, oracle(portion), strict=True))
+        return [answers[item] for item in items]
+
+    return ask
 
 
-def _rows(
-    measure: Measure, full: str, oracle: Any, results: Sequence[Result]
-) -> list[tuple[str, int, float]]:
-    if measure.kind != "changed-pos":
-        values = _values(measure, oracle, results)
-        return [(full, one.key, value) for one, value in zip(results, values, strict=True)]
+def _nobody(items: Sequence[Any]) -> list[Any]:
+    raise UnfooledError("this measure declares no oracle to ask")
+
+
+def _rows(measure: Measure, full: str, ask: Ask, results: Sequence[Result]) -> list[tuple[str, int, float]]:
     rows = []
-    for one in results:
-        tags = Counter(tag for tag, *_ in _tagged(oracle, one))
-        rows.append((full, one.key, float(tags.total())))
-        rows += [(f"{full}/{tag}", one.key, float(count)) for tag, count in tags.items()]
+    for result, value in zip(results, measure.values(ask, results), strict=True):
+        if isinstance(value, Mapping):
+            rows.append((full, result.key, float(sum(value.values()))))
+            rows += [(f"{full}/{part}", result.key, float(number)) for part, number in value.items()]
+        else:
+            rows.append((full, result.key, value))
     return rows
-
-
-def _values(measure: Measure, oracle: Any, results: Sequence[Result]) -> list[float]:
-    if not results:
-        return []
-    if measure.kind == "edit-distance":
-        return [
-            round(sum(edit_distance(e.before, e.after) for e in one.edits) / max(1, len(one.original)), 6)
-            for one in results
-        ]
-    if measure.kind == "same-pos":
-        return [_kept_pos(oracle, one) for one in results]
-    answers = _ask(oracle, [text for one in results for text in (one.original, one.perturbed)])
-    pairs = [(answers[i], answers[i + 1]) for i in range(0, len(answers), 2)]
-    if measure.kind == "similarity":
-        return [round(float(np.dot(before, after)), 6) for before, after in pairs]
-    if measure.kind == "perplexity":
-        return [round(after.perplexity / before.perplexity, 6) for before, after in pairs]
-    return [float(after - before) for before, after in pairs]
-
-
-def _ask(oracle: Any, items: Sequence[Any]) -> list[Any]:
-    """Answers in order; equal questions are asked once."""
-    distinct = list(dict.fromkeys(items))
-    answers: dict[Any, Any] = {}
-    for start in range(0, len(distinct), oracle.batch_size):
-        portion = distinct[start : start + oracle.batch_size]
-        answers.update(zip(portion, oracle(portion), strict=True))
-    return [answers[item] for item in items]
-
-
-def _kept_pos(oracle: Any, result: Result) -> float:
-    tags = [found for found in _tagged(oracle, result) if len(found) == 2]
-    return round(sum(own == new for own, new in tags) / len(tags), 6) if tags else 1.0
-
-
-def _tagged(oracle: Any, result: Result) -> list[tuple[str, ...]]:
-    """Of each word that is gone its tag, and that of the word in its place where there is one."""
-    words = Text(result.original).words
-    items = []
-    for edit in result.edits:
-        if edit.kind in ("replace", "delete") and edit.position < len(words):
-            first = max(0, edit.position - CONTEXT)
-            context = words[first : edit.position + CONTEXT + 1]
-            items.append((context, edit.position - first, (edit.after,) if edit.kind == "replace" else ()))
-    return [tuple(tags) for tags in _ask(oracle, items)]

@@ -14,6 +14,7 @@ import numpy as np
 
 from unfooled.core.result import OUTCOMES, Outcome, Result
 from unfooled.metrics.bleu import ScoreChange
+from unfooled.metrics.notebook import summary_html
 from unfooled.metrics.outputs import compare_outputs
 from unfooled.metrics.statistics import bootstrap_mean, f1_interval, wilson
 from unfooled.runs.attack import FEW_EDITS
@@ -193,6 +194,9 @@ class Summary:
     def cautions(self) -> tuple[str, ...]:
         """What must be said beside these numbers: else they read as more robust than they are."""
         return cautions(self.warnings, self.tries)
+
+    def _repr_html_(self) -> str:
+        return summary_html(self)
 
     def recall_of(self, name: str) -> Recall | None:
         return next((one for one in self.recalls if one.name.casefold() == name.casefold()), None)

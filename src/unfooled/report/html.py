@@ -31,6 +31,7 @@ from unfooled.report.comparison import comparison_charts, comparisons, tables
 from unfooled.report.diffs import output_pieces, pieces, visible
 from unfooled.report.interpretation import Chart, Hint, Verdict, charts, hints, judge
 from unfooled.report.tables import counts_line, footnotes, summary_rows
+from unfooled.runs.attack import Run, on_disk
 from unfooled.runs.file import RunFile
 from unfooled.runs.remarks import PREFIX
 
@@ -110,6 +111,18 @@ class RunView:
                 else "no success",
             },
         ]
+
+
+def report(runs: Run | str | Path | Sequence[Run | str | Path], out: str | Path) -> Path:
+    """Write one HTML page about a run, or about several that are compared; returns its path.
+
+    Example:
+
+        >>> unfooled.report("runs/x", "report.html").name
+        'report.html'
+    """
+    several = [runs] if isinstance(runs, Run | str | Path) else runs
+    return write_html([on_disk(run) for run in several], Path(out))
 
 
 def write_html(runs: Sequence[Path], out: Path, *, study: Path | None = None) -> Path:

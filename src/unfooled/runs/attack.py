@@ -6,7 +6,7 @@ import contextlib
 import platform
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from itertools import islice
 from pathlib import Path
@@ -30,10 +30,11 @@ from unfooled.core.session import (
 )
 from unfooled.core.victim import TextValue, Victim
 from unfooled.data.loading import Given
-from unfooled.errors import DataError, VictimError
+from unfooled.errors import DataError, RunFileError, VictimError
 from unfooled.plugins import registry
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
+from unfooled.runs.in_memory import MemoryRunFile
 from unfooled.runs.task import Examples, Task, task_for
 from unfooled.runs.workers import attack_in_workers
 from unfooled.victims.function import FunctionVictim
@@ -70,7 +71,7 @@ class Observer:
 
 @dataclass(frozen=True)
 class Run:
-    """A run file on disk. Everything shown of a run is read from it.
+    """A run file, on disk or held in memory. Everything shown of a run is read from it.
 
     Example:
 
@@ -81,17 +82,40 @@ class Run:
     """
 
     path: Path
+    held: MemoryRunFile | None = field(default=None, repr=False, compare=False)
+
+    def save(self, out: str | Path) -> Run:
+        """Write a run that was held in memory to the folder `out`; the run there."""
+        if self.held is None:
+            raise RunFileError(f"{self.path}: this run is on disk already", "copy its folder")
+        self.held.save(Path(out))
+        return Run(Path(out))
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+    def _open(self) -> RunFile:
+        return self.held or RunFile.read(self.path)
 
     def summary(self) -> Summary:
         """Rates and means with their intervals, as `unfooled summary` shows them."""
-        with closing(RunFile.read(self.path)) as file:
+        with closing(self._open()) as file:
             summary: Summary = registry.load("summary", "run")(file)
         return summary
 
     def results(self) -> Iterator[Result]:
         """Every finished example, in the order of the rows."""
-        with closing(RunFile.read(self.path)) as file:
+        with closing(self._open()) as file:
             yield from file.results()
+
+
+def on_disk(run: Run | str | Path) -> Path:
+    """The folder of a run that is given by itself or by its path."""
+    if not isinstance(run, Run):
+        return Path(run)
+    if run.held is not None:
+        raise RunFileError("this run is held in memory only", "write it first: run.save(FOLDER)")
+    return run.path
 
 
 def attack(
@@ -99,7 +123,7 @@ def attack(
     data: Given | Examples,
     recipe: Recipe | str = "textfooler",
     *,
-    out: str | Path,
+    out: str | Path | None = None,
     limit: int | None = None,
     rows: int | None = None,
     keys: Collection[int] | None = None,
@@ -116,11 +140,12 @@ def attack(
     data set or what `load_data` takes: a path, pairs of text and label, a table. For a translation model it
     is parallel text, what `load_parallel` takes, or pairs of sentences.
 
-    The run file in `out` is written as results arrive. The same call again skips finished examples and runs
-    the rest, those that ended in an error included; a larger `limit` goes on from the smaller one. Of an
-    attack on one class `limit` counts the rows of that class: those of other classes in between are scored
-    and not attacked. `rows` bounds the rows that are read, of whatever class. `keys` attacks only these
-    examples; other keys may follow later into the same run.
+    Without `out` the run is held in memory, and `Run.save` writes it later. The run file in `out` is written
+    as results arrive. The same call again skips finished examples and runs the rest, those that ended in an
+    error included; a larger `limit` goes on from the smaller one. Of an attack on one class `limit` counts
+    the rows of that class: those of other classes in between are scored and not attacked. `rows` bounds the
+    rows that are read, of whatever class. `keys` attacks only these examples; other keys may follow later
+    into the same run.
 
     Example:
 
@@ -177,7 +202,7 @@ def attack(
         | {"notices": notices, "asked": total if keys is None else None}
         | {"warnings": warnings, "coverage": coverage.to_dict(), "few_edits": _few_edits(recipe)},
     }
-    with RunFile.open(Path(out), header, restart=restart) as file:
+    with _opened(out, header, restart) as file:
         examples = _unfinished(_chosen(islice(iter(dataset), total), keys), file)
         first, last = dataset.nth_key(0), dataset.nth_key(total - 1)
         if keys is None:
@@ -195,8 +220,15 @@ def attack(
                 for result in results:
                     file.add(result)
                     observer.finished(result)
+    if out is None:
+        return Run(file.path, file if isinstance(file, MemoryRunFile) else None)
     task.keep(Path(out), victim)
     return Run(Path(out))
+
+
+def _opened(out: str | Path | None, header: Mapping[str, Any], restart: bool) -> RunFile:
+    """The run file of a folder, or one in memory."""
+    return MemoryRunFile.create(header) if out is None else RunFile.open(Path(out), header, restart=restart)
 
 
 def rows_to_read(dataset: Examples, recipe: Recipe, limit: int | None) -> int:

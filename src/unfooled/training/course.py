@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unfooled.core.victim import TextValue
-from unfooled.training.families import Family, Value
-from unfooled.training.networks import make_model
+from unfooled.training.families import Value
 from unfooled.training.preparation import Prepared
 from unfooled.training.watching import TrainObserver
+
+if TYPE_CHECKING:
+    from unfooled.training.torch_families import TorchFamily
 
 
 class Extra(NamedTuple):
@@ -25,10 +27,10 @@ class Course:
     copies: int = 0  # most extra texts per row: memory is planned for them
 
     def make(
-        self, family: Family, options: Mapping[str, Value], data: Prepared, observer: TrainObserver
+        self, family: TorchFamily, options: Mapping[str, Value], data: Prepared, observer: TrainObserver
     ) -> tuple[Any, Any]:
         """The model to train and its tokenizer."""
-        return make_model(family, options, data, observer)
+        return family.make(options, data, observer)
 
     def extras(self, epoch: int, model: Any, tokenizer: Any) -> Mapping[int, Sequence[Extra]]:
         """Texts to add in this epoch, by the number of their row. `model` is as trained so far."""

@@ -3,39 +3,68 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from unfooled.errors import UserError, VictimError
 from unfooled.model_folder import check_model_folder
 from unfooled.resources import store
-from unfooled.resources.vectors import load_word_vectors
-from unfooled.training.families import BODY, Family, Value
+from unfooled.resources.vectors import NAMES, load_word_vectors
+from unfooled.training.families import Option, Value
 from unfooled.training.preparation import Prepared, Rows
 from unfooled.training.watching import TrainObserver
 from unfooled.trust import granted
 from unfooled.victims.torch.huggingface import longest_input
 from unfooled.victims.torch.load_errors import require_vocabulary
 
+VECTORS = "glove-6b-50d"
+BODY = "minilm"
+
+# The model with its classes named, and its tokenizer with the length set that both read.
+Maker: TypeAlias = Callable[[Mapping[str, Value], Prepared, TrainObserver], tuple[Any, Any]]
+
+# What every model on word vectors has, and what is said of it beyond the shared options.
+WORD_DEFAULTS: Mapping[str, Value] = MappingProxyType(
+    {
+        "vectors": "auto",
+        "embedding": 50,
+        "frozen": False,
+        "max_length": 250,
+        "vocabulary": 20_000,
+        "min_count": 2,
+        "epochs": 20,
+        "patience": 3,
+        "lr": 1e-3,
+        "decay": 0.0,
+        "warmup": 0.0,
+        "seed": 0,
+    }
+)
+WORD_OPTIONS: Mapping[str, Option] = MappingProxyType(
+    {
+        "frozen": Option(bool, "keep the word vectors as they come"),
+        "vectors": Option(str, f"`{VECTORS}`, `none`, a file, or `auto`: {VECTORS} where it is here"),
+    }
+)
+
 # The names that different architectures give to the same thing.
 _DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout",
              "seq_classif_dropout", "classifier_dropout")  # fmt: skip
 
 
-def make_model(
-    family: Family, options: Mapping[str, Value], data: Prepared, observer: TrainObserver
-) -> tuple[Any, Any]:
-    """The model with its classes named, and its tokenizer with the length set that both read."""
-    if family.kind == "bert":
-        return _pretrained(options, data)
-    if family.name == "bert-scratch":
-        return _scratch(options, data)
-    return _words(family, options, data, observer)
+def word_model(kind: str) -> Maker:
+    """Word vectors and a network of this kind behind them; see `word_models.configuration`."""
+
+    def make(options: Mapping[str, Value], data: Prepared, observer: TrainObserver) -> tuple[Any, Any]:
+        return _words(kind, options, data, observer)
+
+    return make
 
 
 def _words(
-    family: Family, options: Mapping[str, Value], data: Prepared, observer: TrainObserver
+    kind: str, options: Mapping[str, Value], data: Prepared, observer: TrainObserver
 ) -> tuple[Any, Any]:
     from unfooled.victims.torch.word_models.configuration import WordModelConfig
     from unfooled.victims.torch.word_models.modeling import (
@@ -57,7 +86,7 @@ def _words(
     if "widths" in options:
         sizes["widths"] = [int(width) for width in str(options["widths"]).split("+")]
     config = WordModelConfig(
-        kind=family.name,
+        kind=kind,
         vocab_size=len(tokenizer),
         dropout=float(options["dropout"]),
         frozen_embeddings=bool(options["frozen"]),
@@ -71,7 +100,8 @@ def _words(
     return model, tokenizer
 
 
-def _scratch(options: Mapping[str, Value], data: Prepared) -> tuple[Any, Any]:
+def scratch(options: Mapping[str, Value], data: Prepared, observer: TrainObserver) -> tuple[Any, Any]:
+    """A BERT that starts at random, on whole words."""
     from transformers import BertForSequenceClassification
 
     from unfooled.victims.torch.word_models.configuration import bert_scratch_config
@@ -102,7 +132,8 @@ def _tokenizer(options: Mapping[str, Value], data: Prepared, *, bert: bool = Fal
     )
 
 
-def _pretrained(options: Mapping[str, Value], data: Prepared) -> tuple[Any, Any]:
+def pretrained(options: Mapping[str, Value], data: Prepared, observer: TrainObserver) -> tuple[Any, Any]:
+    """A pretrained body with a new head for the classes of the data."""
     import transformers
 
     # A process that forks after the tokenizer's threads have started would hang; one thread is enough.
@@ -160,6 +191,23 @@ def find_body(body: str) -> Path:
     if not path.is_dir() and (body.startswith((".", "/", "~")) or body.count("/") > 1):
         raise VictimError(f"there is no folder {body} to fine-tune", "check the path given with --body")
     return path
+
+
+def find_vectors(vectors: str, observer: TrainObserver) -> str:
+    """What a name of word vectors means on this machine; what is not there is an error."""
+    if vectors == "auto":
+        here = store.has(VECTORS)
+        if not here:
+            observer.note(f"word vectors start at random; better: unfooled resources get {VECTORS}")
+        return VECTORS if here else "none"
+    if vectors in NAMES:
+        store.path(vectors)
+    elif vectors != "none" and not Path(vectors).expanduser().is_file():
+        raise UserError(
+            f"there are no word vectors {vectors}",
+            f"give {', '.join(NAMES)}, none, or a text file of vectors",
+        )
+    return vectors
 
 
 def _naming(data: Prepared) -> dict[str, Any]:

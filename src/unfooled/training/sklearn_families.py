@@ -1,10 +1,11 @@
-"""Naive Bayes and the linear SVM on bags of words, saved with skops."""
+"""Families of scikit-learn: a pipeline on bags of words, saved with skops."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,22 +13,47 @@ import numpy as np
 from unfooled.core.victim import join_fields
 from unfooled.errors import DataError, MissingExtraError
 from unfooled.files import whole_file
-from unfooled.training.families import Family, Value
+from unfooled.training.families import Option, Value
 from unfooled.training.metrics import scores
-from unfooled.training.preparation import Prepared
-from unfooled.training.watching import TrainObserver
+from unfooled.training.trainer import ClassifierFamily, Fitting
 
 FILE = "model.skops"
+OPTIONS: Mapping[str, Option] = MappingProxyType(
+    {
+        "alpha": Option(float, "smoothing of naive Bayes, regularisation of the SVM", 1e-9, 1e3),
+        "ngrams": Option(int, "longest run of words counted as one feature", 1, 5),
+    }
+)
 
 
-def fit(
-    family: Family, options: Mapping[str, Value], data: Prepared, out: Path, observer: TrainObserver
-) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class SklearnFamily(ClassifierFamily):
+    """`build` gives the unfitted pipeline; it is fitted on texts and the names of their classes."""
+
+    build: Callable[[Mapping[str, Value]], Any]
+
+    def require(self) -> None:
+        try:
+            import skops.io  # noqa: F401
+            from sklearn import feature_extraction, linear_model, naive_bayes, pipeline  # noqa: F401
+        except ImportError:
+            raise MissingExtraError(f"training {self.name}", "sklearn") from None
+
+    def fit(self, given: Fitting) -> dict[str, Any]:
+        return _fit(self.build(given.options), given)
+
+
+def words_of(options: Mapping[str, Value]) -> dict[str, Any]:
+    """What both vectorizers take."""
+    return {"ngram_range": (1, options["ngrams"]), "min_df": options["min_count"]}
+
+
+def _fit(pipeline: Any, given: Fitting) -> dict[str, Any]:
     """Fit, measure on the validation rows, write `model.skops`; returns the metrics."""
     import skops.io
 
+    data, observer = given.data, given.observer
     observer.started(1, 0)
-    pipeline = build(family.name, options)
     # Names instead of numbers: the file then says by itself what its classes are.
     names = np.array(data.labels, dtype=object)
     try:
@@ -52,31 +78,6 @@ def fit(
         metrics["valid"] = scores(data.valid.labels, predicted, len(data.labels))
         observer.evaluated(1, metrics["valid"])
     observer.step(1, None)
-    with whole_file(out / FILE) as part:
+    with whole_file(given.out / FILE) as part:
         skops.io.dump(pipeline, part)
     return metrics
-
-
-def require(name: str) -> None:
-    """Load the libraries, so that their loading is no part of the training time."""
-    try:
-        import skops.io  # noqa: F401
-        from sklearn import feature_extraction, linear_model, naive_bayes, pipeline  # noqa: F401
-    except ImportError:
-        raise MissingExtraError(f"training {name}", "sklearn") from None
-
-
-def build(name: str, options: Mapping[str, Value]) -> Any:
-    """The unfitted pipeline."""
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-    from sklearn.linear_model import SGDClassifier
-    from sklearn.naive_bayes import MultinomialNB
-    from sklearn.pipeline import make_pipeline
-
-    words = {"ngram_range": (1, options["ngrams"]), "min_df": options["min_count"]}
-    if name == "naive-bayes":
-        return make_pipeline(CountVectorizer(**words), MultinomialNB(alpha=options["alpha"]))
-    classifier = SGDClassifier(
-        loss="hinge", alpha=options["alpha"], max_iter=options["epochs"], random_state=options["seed"]
-    )
-    return make_pipeline(TfidfVectorizer(sublinear_tf=True, **words), classifier)

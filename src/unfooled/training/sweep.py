@@ -11,9 +11,15 @@ from typing import Any, Literal
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import MissingExtraError, UserError
 from unfooled.training import record
-from unfooled.training.families import Choice, Family, Range, Value, find_family, settle
+from unfooled.training.families import Choice, Range, Value, settle
 from unfooled.training.preparation import DEFAULT_SHARE, Prepared, prepare
-from unfooled.training.trainer import Trained, plan_of, resolve, train_prepared
+from unfooled.training.trainer import (
+    ClassifierFamily,
+    Trained,
+    find_classifier,
+    plan_of,
+    train_prepared,
+)
 from unfooled.training.watching import TrainObserver
 
 Sampler = Literal["tpe", "random"]
@@ -49,11 +55,11 @@ def sweep(
         'best'
     """
     watcher = observer or TrainObserver()
-    chosen = find_family(family)
+    chosen = find_classifier(family)
     if sampler not in SAMPLERS:
         raise UserError(f"there is no sampler {sampler!r}", f"choose from {', '.join(SAMPLERS)}")
     fixed = {name: value for name, value in (options or {}).items() if value is not None}
-    base = resolve(chosen, settle(chosen, fixed), watcher)
+    base = chosen.resolve(settle(chosen, fixed), watcher)
     ranges = {name: drawn for name, drawn in chosen.ranges.items() if name not in fixed}
     if not ranges:
         raise UserError(f"every range of {family} is fixed by an option", "leave one of them out")
@@ -76,7 +82,7 @@ def sweep(
 class _Search:
     def __init__(
         self,
-        family: Family,
+        family: ClassifierFamily,
         base: dict[str, Value],
         ranges: Mapping[str, Range | Choice],
         data: Prepared,

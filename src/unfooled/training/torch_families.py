@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from unfooled.errors import DataError, MissingExtraError, UserError
 from unfooled.files import write_json
 from unfooled.training import record
 from unfooled.training.batches import add_extras, features_of, loader_of, pad
-from unfooled.training.course import Course, weighted_loss
-from unfooled.training.families import Family, Value
+from unfooled.training.course import weighted_loss
+from unfooled.training.families import Value
 from unfooled.training.metrics import scores
-from unfooled.training.preparation import Prepared
+from unfooled.training.networks import Maker, find_body, find_vectors
+from unfooled.training.trainer import ClassifierFamily, Fitting
 from unfooled.training.watching import TrainObserver
 from unfooled.victims.torch.quiet import quiet
 
@@ -24,15 +26,28 @@ MEMORY = 6e9  # bytes that the activations of one backward pass may take, by est
 JUDGED = ("accuracy", "macro_f1", "loss")  # what validation measures; the first decides which epoch is kept
 
 
-def fit(
-    family: Family,
-    options: Mapping[str, Value],
-    data: Prepared,
-    out: Path,
-    observer: TrainObserver,
-    remember: Callable[[], None],
-    course: Course | None = None,
-) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class TorchFamily(ClassifierFamily):
+    """`make` gives the model before its first step and its tokenizer; `schedule` is that of the rate."""
+
+    make: Maker
+    schedule: str = "constant_with_warmup"
+
+    def require(self) -> None:
+        require(self.name)
+
+    def fit(self, given: Fitting) -> dict[str, Any]:
+        return _fit(self, given)
+
+    def resolve(self, options: dict[str, Value], observer: TrainObserver) -> dict[str, Value]:
+        if "vectors" in options:
+            options["vectors"] = find_vectors(str(options["vectors"]), observer)
+        if "body" in options:
+            find_body(str(options["body"]))
+        return options
+
+
+def _fit(family: TorchFamily, given: Fitting) -> dict[str, Any]:
     """Train, keep the best epoch, write the model to `out`; returns the metrics.
 
     A checkpoint is written after each epoch, and training goes on from the last whole one. The order of the
@@ -41,15 +56,15 @@ def fit(
     """
     import transformers
 
+    options, data, out = given.options, given.data, given.out
     if data.fields > 2:
         raise DataError(
             f"{family.name} reads one text or a pair, but the data has {data.fields} text columns",
             "choose one or two with --text-column",
         )
-    course = course or Course()
     with quiet():
         transformers.set_seed(int(options["seed"]))
-        model, tokenizer = course.make(family, options, data, observer)
+        model, tokenizer = given.course.make(family, options, data, given.observer)
         checkpoint = last_checkpoint(out / record.CHECKPOINTS)
         if checkpoint:
             at_home(checkpoint)
@@ -58,9 +73,7 @@ def fit(
             best = state.best_model_checkpoint or checkpoint
             save_model(read_checkpoint(model, best), tokenizer, out)
             return metrics_of(state, options)
-        trainer = _trainer(
-            transformers, family, options, data, out, model, tokenizer, observer, remember, course
-        )
+        trainer = _trainer(transformers, family, given, model, tokenizer)
         try:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         except (RuntimeError, MemoryError) as error:
@@ -128,18 +141,8 @@ def micro_batch(batch: int, longest: int, config: Any, copies: int = 0) -> tuple
     return math.ceil(batch / passes), passes
 
 
-def _trainer(
-    transformers: Any,
-    family: Family,
-    options: Mapping[str, Value],
-    data: Prepared,
-    out: Path,
-    model: Any,
-    tokenizer: Any,
-    observer: TrainObserver,
-    remember: Callable[[], None],
-    course: Course,
-) -> Any:
+def _trainer(transformers: Any, family: TorchFamily, given: Fitting, model: Any, tokenizer: Any) -> Any:
+    options, data, course = given.options, given.data, given.course
     train = features_of(tokenizer, data.train)
     valid = features_of(tokenizer, data.valid)
     # Sorted once: validation then pads next to nothing.
@@ -152,7 +155,7 @@ def _trainer(
     judged = bool(valid)
     choosing = judged and options.get("keep") != "last"
     arguments = transformers.TrainingArguments(
-        output_dir=str(out / record.CHECKPOINTS),
+        output_dir=str(given.out / record.CHECKPOINTS),
         num_train_epochs=epochs,
         per_device_train_batch_size=size,
         per_device_eval_batch_size=max(size, 32),
@@ -160,7 +163,7 @@ def _trainer(
         learning_rate=float(options["lr"]),
         weight_decay=float(options["decay"]),
         warmup_steps=int(float(options["warmup"]) * steps * epochs),
-        lr_scheduler_type="linear" if family.kind == "bert" else "constant_with_warmup",
+        lr_scheduler_type=family.schedule,
         eval_strategy="epoch" if judged else "no",
         save_strategy="epoch",
         save_total_limit=2 if choosing else 1,
@@ -205,7 +208,15 @@ def _trainer(
         data_collator=collate,
         compute_metrics=lambda answer: scores(answer.label_ids, answer.predictions.argmax(axis=-1), classes),
         preprocess_logits_for_metrics=lambda logits, _: logits[0] if isinstance(logits, tuple) else logits,
-        callbacks=[watch(transformers, out, int(options.get("patience", epochs)), observer, remember)],
+        callbacks=[
+            watch(
+                transformers,
+                given.out,
+                int(options.get("patience", epochs)),
+                given.observer,
+                given.remember,
+            )
+        ],
     )
     trainer.remove_callback(transformers.trainer_callback.PrinterCallback)
     # Our models take any keyword but scale no loss: the Trainer has to divide by the passes itself.

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unfooled.data.loading import Given, as_dataset
+from unfooled.data.dataset import Dataset
+from unfooled.data.loading import Given, as_dataset, load_data
 from unfooled.errors import UserError
-from unfooled.resources import store
-from unfooled.resources.vectors import NAMES
-from unfooled.training import record, sklearn_families, torch_families
+from unfooled.training import record
 from unfooled.training.course import Course
-from unfooled.training.families import VECTORS, Family, Value, find_family, settle
-from unfooled.training.networks import find_body
+from unfooled.training.families import Family, Value, find_family, settle
 from unfooled.training.preparation import DEFAULT_SHARE, Prepared, prepare
 from unfooled.training.watching import TrainObserver
 
@@ -30,6 +29,78 @@ class Trained:
     family: str
     metrics: Mapping[str, Any]
     seconds: float
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """One training under way, as a family of classifiers sees it."""
+
+    options: Mapping[str, Value]
+    data: Prepared
+    out: Path
+    observer: TrainObserver
+    remember: Callable[[], None]  # to be called when there is something to go on with after a stop
+    course: Course
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierFamily(Family):
+    """A family that learns classes of texts. A family says which libraries it needs and how it is fitted."""
+
+    @abstractmethod
+    def require(self) -> None:
+        """Load the libraries, so that their loading is no part of the training time."""
+
+    @abstractmethod
+    def fit(self, given: Fitting) -> dict[str, Any]:
+        """Fit on the training rows and write the model to `given.out`; returns the metrics."""
+
+    def resolve(self, options: dict[str, Value], observer: TrainObserver) -> dict[str, Value]:
+        """Names that depend on this machine become what they mean here, so that the record is exact."""
+        return options
+
+    def load_data(
+        self,
+        source: str,
+        *,
+        text: Sequence[str] | None,
+        label: str | None,
+        split: str,
+        encoding: str,
+        limit: int | None,
+        clean: str | None,
+    ) -> Dataset:
+        columns = text[0] if text and len(text) == 1 else text
+        return load_data(
+            source, text=columns, label=label, split=split, encoding=encoding, limit=limit, clean=clean
+        )
+
+    def train(
+        self,
+        data: Given,
+        out: str | Path,
+        *,
+        valid: Given | float,
+        options: Mapping[str, Any],
+        resume: bool,
+        restart: bool,
+        observer: TrainObserver,
+    ) -> Trained:
+        settled = self.resolve(settle(self, options), observer)
+        data = as_dataset(data)
+        prepared = prepare(data, valid, seed=int(settled["seed"]))
+        folder = Path(out).expanduser().resolve()
+        plan = plan_of(self, settled, data.name, prepared)
+        held = record.claim(folder, plan, resume=resume, restart=restart)
+        return train_prepared(self, settled, prepared, folder, held, observer)
+
+
+def find_classifier(name: str) -> ClassifierFamily:
+    """A family that learns classes, or an error that says it does not."""
+    family = find_family(name)
+    if not isinstance(family, ClassifierFamily):
+        raise UserError(f"{name} is no classifier", "choose another family: unfooled train --list")
+    return family
 
 
 def train(
@@ -55,19 +126,19 @@ def train(
         >>> unfooled.load_victim(str(trained.path)).name
         'svm'
     """
-    watcher = observer or TrainObserver()
-    chosen = find_family(family)
-    settled = resolve(chosen, settle(chosen, options or {}), watcher)
-    data = as_dataset(data)
-    prepared = prepare(data, valid, seed=int(settled["seed"]))
-    folder = Path(out).expanduser().resolve()
-    plan = plan_of(chosen, settled, data.name, prepared)
-    held = record.claim(folder, plan, resume=resume, restart=restart)
-    return train_prepared(chosen, settled, prepared, folder, held, watcher)
+    return find_family(family).train(
+        data,
+        out,
+        valid=valid,
+        options=options or {},
+        resume=resume,
+        restart=restart,
+        observer=observer or TrainObserver(),
+    )
 
 
 def train_prepared(
-    family: Family,
+    family: ClassifierFamily,
     options: Mapping[str, Value],
     data: Prepared,
     out: Path,
@@ -85,7 +156,7 @@ def train_prepared(
         observer.note("no validation rows: every epoch is trained and the last one is kept")
     elif unseen := [data.labels[i] for i in np.setdiff1d(data.train.labels, data.valid.labels)]:
         observer.note(f"no validation row is labelled {', '.join(unseen)}")
-    (sklearn_families if family.kind == "sklearn" else torch_families).require(family.name)
+    family.require()
     began = time.perf_counter()
     before = float(held["seconds"])
 
@@ -95,10 +166,7 @@ def train_prepared(
     def remember() -> None:
         record.write_record(out, {**held, "seconds": round(spent(), 3)})
 
-    if family.kind == "sklearn":
-        metrics = sklearn_families.fit(family, options, data, out, observer)
-    else:
-        metrics = torch_families.fit(family, options, data, out, observer, remember, course)
+    metrics = family.fit(Fitting(options, data, out, observer, remember, course or Course()))
     seconds = round(spent(), 3)
     facts = {"metrics": metrics, "seconds": seconds, "machine": record.machine()}
     record.write_record(out, {**held, "status": "finished", "versions": record.versions(), **facts})
@@ -120,23 +188,3 @@ def plan_of(family: Family, options: Mapping[str, Value], name: str, data: Prepa
             "skipped": data.skipped,
         },
     }
-
-
-def resolve(family: Family, options: dict[str, Value], observer: TrainObserver) -> dict[str, Value]:
-    """Names that depend on this machine become what they mean here, so that the record is exact."""
-    vectors = str(options.get("vectors", "none"))
-    if vectors == "auto":
-        here = store.has(VECTORS)
-        if not here:
-            observer.note(f"word vectors start at random; better: unfooled resources get {VECTORS}")
-        options["vectors"] = VECTORS if here else "none"
-    elif vectors in NAMES:
-        store.path(vectors)
-    elif vectors != "none" and not Path(vectors).expanduser().is_file():
-        raise UserError(
-            f"there are no word vectors {vectors}",
-            f"give {', '.join(NAMES)}, none, or a text file of vectors",
-        )
-    if "body" in options:
-        find_body(str(options["body"]))
-    return options

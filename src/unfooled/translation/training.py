@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.data.held import Held
+from unfooled.errors import UserError
 from unfooled.metrics import bleu
 from unfooled.training import record
 from unfooled.training.batches import loader_of
-from unfooled.training.families import Family, Value, find_family, settle
+from unfooled.training.families import Value, find_family, settle
 from unfooled.training.preparation import DEFAULT_SHARE
 from unfooled.training.torch_families import (
     at_home,
@@ -31,6 +32,7 @@ from unfooled.training.torch_families import (
 from unfooled.training.trainer import Trained
 from unfooled.training.watching import TrainObserver
 from unfooled.translation.decoding import longest_output, signs_of, write_greedily
+from unfooled.translation.families import TranslatorFamily
 from unfooled.translation.inside import WORDS
 from unfooled.translation.parallel import ParallelText, as_parallel
 from unfooled.translation.parallel_rows import (
@@ -65,6 +67,8 @@ def train_translator(
     """
     watcher = observer or TrainObserver()
     chosen = find_family(family)
+    if not isinstance(chosen, TranslatorFamily):
+        raise UserError(f"{family} does not translate", "choose a seq2seq family: unfooled train --list")
     settled = settle(chosen, options or {})
     data = as_parallel(data)
     valid = valid if isinstance(valid, float | int) else as_parallel(valid)
@@ -116,9 +120,8 @@ def train_translator(
     return Trained(folder, chosen.name, metrics, seconds)
 
 
-def make_translator(family: Family, options: Mapping[str, Value], pairs: Pairs) -> tuple[Any, Any]:
+def make_translator(family: TranslatorFamily, options: Mapping[str, Value], pairs: Pairs) -> tuple[Any, Any]:
     """The model before its first step, and its tokenizer."""
-    from unfooled.translation import networks as translating
     from unfooled.translation.subwords import build_subword_tokenizer
 
     tokenizer = build_subword_tokenizer(
@@ -126,33 +129,11 @@ def make_translator(family: Family, options: Mapping[str, Value], pairs: Pairs) 
         vocabulary=int(options["vocabulary"]),
         max_length=int(options["max_length"]),
     )
-    hidden, layers, dropout = int(options["hidden"]), int(options["layers"]), float(options["dropout"])
-    if family.name == "seq2seq-lstm":
-        config = translating.TranslationLstmConfig(
-            vocab_size=len(tokenizer),
-            embedding_size=int(options["embedding"]),
-            hidden_size=hidden,
-            layers=layers,
-            dropout=dropout,
-            max_position_embeddings=int(options["max_length"]),
-        )
-        return translating.TranslationLstm(config), tokenizer
-    from transformers import MarianMTModel
-
-    marian = translating.small_marian_config(
-        vocab_size=len(tokenizer),
-        hidden_size=hidden,
-        layers=layers,
-        heads=int(options["heads"]),
-        inner=int(options["inner"]),
-        dropout=dropout,
-        max_length=int(options["max_length"]),
-    )
-    return MarianMTModel(marian), tokenizer
+    return family.network(options, len(tokenizer)), tokenizer
 
 
 def _fit(
-    family: Family,
+    family: TranslatorFamily,
     options: Mapping[str, Value],
     train: Pairs,
     valid: Pairs,

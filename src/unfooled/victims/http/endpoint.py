@@ -64,6 +64,12 @@ class HttpVictim(Reloadable):
     connection that nobody takes is tried four times at most, one that is taken but never answered twice, and
     an endpoint that never made sense is believed soon. What does not depend on the text (nobody there, a
     wrong address or token, no answer to a short text either) raises `UnreachableError`, which ends a run.
+
+    Example:
+
+        >>> victim = unfooled.HttpVictim("http://localhost:8000/classify", labels=["negative", "positive"])
+        >>> victim.name, victim.batch_size  # nothing is asked before an attack does
+        ('localhost', 32)
     """
 
     def __init__(
@@ -144,6 +150,7 @@ class HttpVictim(Reloadable):
         return digest("http", place, *fields, self.labels)
 
     def close(self) -> None:
+        """Let go of the connections; the next question opens new ones."""
         if self._line is not None:
             self._line.close()
             self._line = None

@@ -52,6 +52,14 @@ class HuggingFaceVictim(TorchWords, TorchNoise, Reloadable):
     what was computed and `truncated` the texts that were longer than the model can read. Gradients, attention
     and embeddings per word come from `TorchWhiteBox`, its own words from `TorchWords`; `capabilities` names
     what it gives. One thread at a time.
+
+    Example:
+
+        >>> data = unfooled.load_data("reviews.csv")
+        >>> model = unfooled.train("lstm", data, "models/small", valid=0, options={"epochs": 1, "hidden": 8})
+        >>> victim = unfooled.load_victim(str(model.path))
+        >>> isinstance(victim, unfooled.HuggingFaceVictim), "gradients" in victim.capabilities
+        (True, True)
     """
 
     batch_size = 2048
