@@ -471,11 +471,11 @@ def test_mistakes_are_named(base: dict[str, str], tmp_path: Path) -> None:
 
 
 def test_the_table_is_complete() -> None:
-    from unfooled.cli.harden_commands import HARDEN_EPILOG
+    from unfooled.cli.harden import Harden
 
     for name, method in all_methods().items():
         assert find_method(name) is method
-        assert f"{name}: {method.summary}" in HARDEN_EPILOG
+        assert f"{name}: {method.summary}" in Harden.EPILOG
         assert set(method.ranges) <= set(method.defaults)
 
 

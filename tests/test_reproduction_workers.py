@@ -211,8 +211,8 @@ def test_how_many_the_command_asks_for(
         given.append(workers)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("unfooled.cli.reproduce.check", lambda *_, **__: None)
-    monkeypatch.setattr("unfooled.cli.reproduce.reproduce", stop)
+    monkeypatch.setattr("unfooled.papers.reproduce.check", lambda *_, **__: None)
+    monkeypatch.setattr("unfooled.papers.reproduce.reproduce", stop)
     done = CliRunner().invoke(app, ["reproduce", "bae", "--work", str(tmp_path), *options])
     assert done.exit_code == 130
     assert given == [asked]

@@ -78,7 +78,7 @@ def test_every_command_that_loads_a_model_can_be_told(command: str) -> None:
 
 def test_what_a_command_is_told_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Trust] = []
-    monkeypatch.setattr("unfooled.cli.attack.run_attack", lambda _: seen.append(granted()))
+    monkeypatch.setattr("unfooled.cli.attack.Attack.run", lambda _: seen.append(granted()))
     flags = ["--trust-pickle", "--trust-remote-code", "--trust", "a.B", "--trust", "c.D"]
     for given in (flags, []):
         CliRunner().invoke(app, ["attack", "--model", "fake", "--data", "mr", *given], catch_exceptions=False)

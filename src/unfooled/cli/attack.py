@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 from rich.console import Console
 
 from unfooled.attacks.parts.goals import only_class
-from unfooled.cli.app import Exit
+from unfooled.cli.command import option
+from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.live import LiveObserver
+from unfooled.cli.options import Clean, Data, LabelMap, Model, Thresholds
 from unfooled.cli.render import show_run
-from unfooled.cli.values import listed, literal, pairs, slug, thresholds
+from unfooled.cli.values import listed, pairs, slug
 from unfooled.core.recipe import (
     Recipe,
     load_part,
@@ -23,128 +25,125 @@ from unfooled.core.recipe import (
     with_setting,
 )
 from unfooled.core.session import Settings
+from unfooled.core.victim import CLASSIFICATION, Victim, task_of
 from unfooled.data.dataset import Dataset
-from unfooled.data.loading import load_data
 from unfooled.errors import UserError
 from unfooled.runs.attack import attack
-from unfooled.translation.parallel import ParallelText, load_parallel
-from unfooled.translation.victim import Translator
-from unfooled.victims.loading import load_victim
+
+if TYPE_CHECKING:
+    from unfooled.translation.parallel import ParallelText
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttackOptions:
-    model: str
-    data: str
-    attack: str
-    out: Path | None
-    limit: int | None
-    sample: int | None
-    workers: int
-    seed: int
-    budget: int | None
-    target: str | None
-    max_words: int
-    text_column: str | None
-    label_column: str | None
-    edit: str | None
-    split: str
-    encoding: str
-    labels: str | None
-    label_map: str | None
-    thresholds: tuple[str, ...]
-    encoder: str | None
-    neighbours: str | None
-    masked_lm: str | None
-    importance: str | None
-    candidates: str | None
-    constraints: tuple[str, ...]
-    only: str | None
-    any_language: bool
-    clean: str | None
-    settings: tuple[str, ...]
-    victim_options: tuple[str, ...]
-    trust_pickle: bool
-    window: int
-    restart: bool
-    json: bool
+class Attack(Data, Clean, LabelMap, Thresholds, Model):
+    EPILOG: ClassVar[str] = """\b
+Examples:
+  unfooled attack --model model.skops --data reviews.csv --attack textfooler --limit 500 --out runs/x
+  unfooled attack --model my_module:classify --data test.jsonl.gz --labels negative,positive
+  unfooled attack --model ./bert-dir --data nli.csv --text-column premise,hypothesis --workers 2
+  unfooled attack --model http://127.0.0.1:8000/predict --data d.csv --labels ham,spam
+  unfooled attack --model ./bert-dir --data mr.csv --attack bae-r-and-i --masked-lm bert-base-uncased
+  unfooled attack --model ./bert-dir --data tweets.csv --attack breaking-bert --clean tweets
+  unfooled attack --model ./bert-dir --data tweets.csv --attack breaking-bert --importance random
+  unfooled attack --model ./bert-dir --data mr.csv --attack bae --constraint fluency:6 --constraint grammar
+  unfooled attack --model m.skops --data posts.csv --only offensive --threshold offensive=0.8 --limit 200
+  unfooled attack --model ./en-de --data test.en,test.de --attack typo --candidates table:typos.txt
+  unfooled attack --model ./en-de --data test.en,test.de --attack targeted-keyword --target Hund
+"""
 
-
-def run_attack(options: AttackOptions) -> int:
-    out = options.out or Path("runs") / slug(options.attack, options.model, options.data)
-    recipe = chosen_recipe(options)
-    victim = load_victim(
-        options.model,
-        labels=listed(options.labels),
-        trust_pickle=options.trust_pickle,
-        thresholds=thresholds(options.thresholds),
-        **{name: literal(value) for name, value in pairs(options.victim_options, "--victim-option").items()},
+    model: str = option(..., "Path, module:function, hub name, http(s) address, or `fake`.", "-m")
+    data: str = option(..., "CSV, TSV, JSONL (.gz), Parquet, datasets folder, set name.", "-d")
+    attack: str = option("textfooler", "A name from `unfooled attacks`.", "-a")
+    out: Path | None = option(None, "Folder of the run. [default: runs/…]", "-o")
+    limit: int | None = option(None, "Attack the first N rows (of the class of --only).", "-n", min=1)
+    sample: int | None = option(None, "Attack N rows drawn at random (seeded).", min=1)
+    workers: int = option(1, "Processes; one per core is best.", "-w", min=1)
+    seed: int = option(0, "Same seed, same results.", min=0)
+    budget: int | None = option(None, "Most victim queries per example.", min=1)
+    target: str | None = option(None, "Class to reach, or a translation's keyword. [default: any]")
+    max_words: int = option(5000, "Longer rows end as errors.", min=1)
+    edit: str | None = option(None, "Which text column of a pair may be edited. [default: the last]")
+    labels: str | None = option(None, "Victim's class names in its order, comma-separated.")
+    label_map: str | None = option(None, "Data label=victim label, comma-separated.")
+    encoder: str | None = option(None, "Sentence encoder for similarity constraints.")
+    neighbours: str | None = option(None, "Neighbour table: name, JSON table or vectors file.")
+    masked_lm: str | None = option(None, "Masked language model of BAE: folder, hub name or `trigram`.")
+    importance: str | None = option(
+        None, "Order of words: gradient, deletion, attention[:LAYER], random, masking."
     )
-    columns = listed(options.text_column)
-    chosen: dict[str, Any] = {
-        "split": options.split,
-        "encoding": options.encoding,
-        "sample": options.sample,
-        "seed": options.seed,
-    }
-    dataset: Dataset | ParallelText
-    if isinstance(victim, Translator):
-        if options.clean or options.edit or options.label_column:
-            raise UserError(
-                f"{victim.name} writes text: --clean, --edit and --label-column are for classifiers",
-                "leave them out",
-            )
-        dataset = load_parallel(options.data, columns=columns, **chosen)
-    else:
-        dataset = load_data(
-            options.data,
-            text=columns[0] if columns and len(columns) == 1 else columns,
-            label=options.label_column,
-            edit=options.edit,
-            clean=options.clean,
-            **chosen,
+    candidates: str | None = option(
+        None, "Replacements: neighbours, wordnet, datamuse, fill-mask, table:PATH, characters."
+    )
+    constraint: tuple[str, ...] = option(
+        (), "One more thing to respect: fluency:MOST_LOSS, grammar[:MOST_NEW_ERRORS]."
+    )
+    only: str | None = option(None, "Attack rows of this class only; `any`: every class.")
+    any_language: bool = option(False, "Also texts in letters that the attack's words do not know.")
+    set_: tuple[str, ...] = option((), "Change a setting shown by `unfooled show`: path=value.", "--set")
+    victim_option: tuple[str, ...] = option((), "name=value for the victim's adapter.")
+    window: int = option(256, "Examples under attack at once; speed and memory only.", min=1)
+    restart: bool = option(False, "Discard an earlier run in the same folder.")
+    json: bool = option(False, "Print the summary as JSON and nothing else.")
+
+    def run(self) -> int:
+        out = self.out or Path("runs") / slug(self.attack, self.model, self.data)
+        recipe = chosen_recipe(self)
+        victim = self.load_model(self.model, thresholds=self.thresholds())
+        dataset = _data(self, victim)
+        settings = Settings(
+            seed=self.seed,
+            budget=self.budget,
+            max_words=self.max_words,
+            window=self.window,
+            any_language=self.any_language,
         )
-    label_map = pairs(options.label_map.split(","), "--label-map") if options.label_map else None
-    settings = Settings(
-        seed=options.seed,
-        budget=options.budget,
-        max_words=options.max_words,
-        window=options.window,
-        any_language=options.any_language,
-    )
-    console = Console(stderr=True, quiet=options.json)
-    with LiveObserver(console, title=recipe.full_name) as observer:
-        try:
-            run = attack(
-                victim,
-                dataset,
-                recipe,
-                out=out,
-                limit=options.limit,
-                workers=options.workers,
-                settings=settings,
-                target=options.target,
-                label_map=label_map,
-                observer=observer,
-                restart=options.restart,
-            )
-        except KeyboardInterrupt:
-            observer.stop()
+        with LiveObserver(Console(stderr=True, quiet=self.json), title=recipe.full_name) as observer:
+            try:
+                run = attack(
+                    victim,
+                    dataset,
+                    recipe,
+                    out=out,
+                    limit=self.limit,
+                    workers=self.workers,
+                    settings=settings,
+                    target=self.target,
+                    label_map=self.mapped_labels(),
+                    observer=observer,
+                    restart=self.restart,
+                )
+            except KeyboardInterrupt:
+                observer.stop()
+                return interrupted(f"{observer.done} of {observer.total} examples are saved in {out}")
+        summary = show_run(run.path, examples=5, as_json=self.json, told=True)
+        if summary.total > observer.total:
             typer.echo(
-                f"interrupted: {observer.done} of {observer.total} examples are saved in {out}\n"
-                "  → repeat the command to go on",
-                err=True,
+                f"note: this run holds {summary.total} examples, {observer.total} were asked for", err=True
             )
-            return Exit.INTERRUPTED
-    summary = show_run(run.path, examples=5, as_json=options.json, told=True)
-    if summary.total > observer.total:
-        typer.echo(
-            f"note: this run holds {summary.total} examples, {observer.total} were asked for", err=True
+        return Exit.SOME_ERRORS if summary.errors else Exit.DONE
+
+
+def _data(options: Attack, victim: Victim) -> Dataset | ParallelText:
+    rows: dict[str, Any] = {"sample": options.sample, "seed": options.seed}
+    if task_of(victim.capabilities) == CLASSIFICATION:
+        return options.load(options.data, edit=options.edit, clean=options.clean, **rows)
+    from unfooled.translation.parallel import load_parallel
+
+    if options.clean or options.edit or options.label_column:
+        raise UserError(
+            f"{victim.name} writes text: --clean, --edit and --label-column are for classifiers",
+            "leave them out",
         )
-    return Exit.SOME_ERRORS if summary.errors else Exit.DONE
+    return load_parallel(
+        options.data,
+        columns=listed(options.text_column),
+        split=options.split,
+        encoding=options.encoding,
+        **rows,
+    )
 
 
-def chosen_recipe(options: AttackOptions) -> Recipe:
+def chosen_recipe(options: Attack) -> Recipe:
     """The named recipe with the parts that options replace."""
     recipe = load_recipe(options.attack)
     if options.only:
@@ -159,8 +158,8 @@ def chosen_recipe(options: AttackOptions) -> Recipe:
         recipe = with_everywhere(recipe, "table", options.neighbours)
     if options.masked_lm:
         recipe = with_everywhere(recipe, "masked_lm", options.masked_lm)
-    for constraint in options.constraints:
+    for constraint in options.constraint:
         recipe = with_constraint(recipe, load_part("constraint", constraint))
-    for name, value in pairs(options.settings, "--set").items():
+    for name, value in pairs(options.set_, "--set").items():
         recipe = with_setting(recipe, name, value)
     return recipe

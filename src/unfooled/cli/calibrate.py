@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, ClassVar, cast, get_args
 
 import numpy as np
 import typer
@@ -16,9 +16,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 
 from unfooled.attacks.parts.constraints import Scale
-from unfooled.cli.app import Exit
-from unfooled.cli.values import listed
-from unfooled.data.loading import load_data
+from unfooled.cli.command import option
+from unfooled.cli.options import Clean, Data, TrustCode
 from unfooled.errors import MissingExtraError, UserError
 from unfooled.metrics.calibration import (
     Calibration,
@@ -37,78 +36,69 @@ _WIDTH, _HEIGHT = 56, 14
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrateOptions:
-    source: str
-    target: str
-    data: str
-    scale: str
-    to_scale: str | None
-    window: str
-    kind: str
-    pairs: int
-    neighbours: str
-    seed: int
-    out: Path | None
-    split: str
-    text_column: str | None
-    label_column: str | None
-    encoding: str
-    clean: str | None
-    json: bool
+class Calibrate(Data, Clean, TrustCode):
+    EPILOG: ClassVar[str] = """\b
+Examples:
+  unfooled calibrate --from use:0.9 --to minilm --data tweets.csv
+  unfooled calibrate --from use:0.8 --scale arccos --to minilm --window 15 --data mr --kind neighbours
+"""
 
+    from_: str = option(..., "Encoder and published threshold, ENCODER:THRESHOLD.", "--from")
+    to: str = option(..., "Encoder to find the equal threshold for.")
+    data: str = option(..., "Texts to make pairs of; labels do not matter.", "-d")
+    scale: str = option("cosine", "Scale of the threshold: cosine, angular, arccos.")
+    to_scale: str | None = option(None, "Scale of the answer. [default: the same]")
+    window: str = option("none", "Words around the edit, or `none` for whole texts.")
+    kind: str = option("both", "Replacements: neighbours, random words, or both.")
+    pairs: int = option(2000, "How many pairs to measure.", min=20)
+    neighbours: str = option("counter-fitted", "Neighbour table: name, JSON table or vectors file.")
+    seed: int = option(0, "Same seed, same pairs.", min=0)
+    out: Path | None = option(None, "Folder for calibration.json, .svg, .png. [default: calibration/…]", "-o")
+    json: bool = option(False, "Print the result as JSON and nothing else.")
 
-def run_calibrate(options: CalibrateOptions) -> int:
-    source = _threshold(options.source, _scale(options.scale))
-    to_scale = _scale(options.to_scale or options.scale)
-    window = _window(options.window)
-    columns = listed(options.text_column)
-    data = load_data(
-        options.data,
-        text=columns[0] if columns and len(columns) == 1 else columns,
-        label=options.label_column,
-        split=options.split,
-        encoding=options.encoding,
-        clean=options.clean,
-    )
-    kinds = cast(Kinds, options.kind)
-    nearest = None
-    if kinds != "random":
-        table = registry.load("oracle", "neighbours")(options.neighbours)
-        nearest = partial(_nearest, table)
-    pairs = make_pairs(data, nearest, count=options.pairs, kinds=kinds, window=window, seed=options.seed)
-    bars = Progress(
-        TextColumn("[bold]{task.description}"),
-        BarColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True, quiet=options.json),
-        transient=True,
-    )
-    with bars:
-        measured = []
-        for name, scale in ((source.encoder, source.scale), (options.target, to_scale)):
-            task = bars.add_task(name, total=None)
-            encode = registry.load("oracle", "encode")(name)
-            measured.append(measure(pairs, encode, scale, name=name, progress=partial(_tell, bars, task)))
-            bars.update(task, completed=1, total=1)
-    ours, theirs = measured
-    found = calibrate(
-        source,
-        (options.target, to_scale),
-        pairs,
-        ours,
-        theirs,
-        window=window,
-        data=f"{data.name}, {options.split}",
-        seed=options.seed,
-    )
-    folder = options.out or Path("calibration") / _slug(found)
-    written = _save(found, ours, theirs, folder)
-    if options.json:
-        typer.echo(json.dumps(found.to_dict() | {"written": [str(path) for path in written]}, indent=2))
-    else:
-        _show(found)
-        typer.echo(f"written: {', '.join(str(path) for path in written)}")
-    return Exit.DONE
+    def run(self) -> None:
+        source = _threshold(self.from_, _scale(self.scale))
+        to_scale = _scale(self.to_scale or self.scale)
+        window = _window(self.window)
+        data = self.load(self.data, clean=self.clean)
+        kinds = cast(Kinds, self.kind)
+        nearest = None
+        if kinds != "random":
+            table = registry.load("oracle", "neighbours")(self.neighbours)
+            nearest = partial(_nearest, table)
+        pairs = make_pairs(data, nearest, count=self.pairs, kinds=kinds, window=window, seed=self.seed)
+        bars = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True, quiet=self.json),
+            transient=True,
+        )
+        with bars:
+            measured = []
+            for name, scale in ((source.encoder, source.scale), (self.to, to_scale)):
+                task = bars.add_task(name, total=None)
+                encode = registry.load("oracle", "encode")(name)
+                measured.append(measure(pairs, encode, scale, name=name, progress=partial(_tell, bars, task)))
+                bars.update(task, completed=1, total=1)
+        ours, theirs = measured
+        found = calibrate(
+            source,
+            (self.to, to_scale),
+            pairs,
+            ours,
+            theirs,
+            window=window,
+            data=f"{data.name}, {self.split}",
+            seed=self.seed,
+        )
+        folder = self.out or Path("calibration") / _slug(found)
+        written = _save(found, ours, theirs, folder)
+        if self.json:
+            typer.echo(json.dumps(found.to_dict() | {"written": [str(path) for path in written]}, indent=2))
+        else:
+            _show(found)
+            typer.echo(f"written: {', '.join(str(path) for path in written)}")
 
 
 def _threshold(given: str, scale: Scale) -> Threshold:

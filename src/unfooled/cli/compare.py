@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import typer
 from rich.console import Console
@@ -13,63 +14,52 @@ from rich.status import Status
 from rich.table import Table
 
 from unfooled.checks.compare import Measured, compare, plot, write_csv
-from unfooled.cli.app import Exit
-from unfooled.cli.values import columns, listed, pairs
+from unfooled.cli.command import argument, option
+from unfooled.cli.options import Clean, Data, LabelMap, Trust
+from unfooled.cli.progress import duration
+from unfooled.cli.values import listed
 from unfooled.core.victim import Victim
-from unfooled.data.loading import load_data
 from unfooled.report.diffs import visible
 from unfooled.victims.loading import load_victim
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareOptions:
-    models: tuple[str, ...]
-    data: str
-    out: Path | None
-    limit: int | None
-    split: str
-    text_column: str | None
-    label_column: str | None
-    labels: str | None
-    label_map: str | None
-    encoding: str
-    clean: str | None
-    trust_pickle: bool
-    bare: bool
-    json: bool
+class Compare(Data, Clean, LabelMap, Trust):
+    EPILOG: ClassVar[str] = """\b
+Examples:
+  unfooled compare models/lstm models/svm models/bert --data reviews.csv --out comparison
+  unfooled compare models/* --data mr --split test --json
+"""
+
+    models: tuple[str, ...] = argument(..., "Models, each as for `attack --model`.")
+    data: str = option(..., "Labelled texts that none of them was trained on.", "-d")
+    out: Path | None = option(None, "Folder for compare.csv, compare.svg, compare.png.", "-o")
+    limit: int | None = option(None, "The first N rows only.", "-n", min=1)
+    labels: str | None = option(None, "The models' class names in their order, comma-separated.")
+    bare: bool = option(False, "Also time a bare forward loop, to compare the speed with.")
+    json: bool = option(False, "Print the result as JSON and nothing else.")
+
+    def run(self) -> None:
+        data = self.load(self.data, limit=self.limit, clean=self.clean)
+        with Console(stderr=True, quiet=self.json).status("") as status:
+            measured = compare(_loaded(self, status), data, label_map=self.mapped_labels(), bare=self.bare)
+        title = f"{data.name}, {self.split}: {measured[0].n:,} texts"
+        if self.out is not None:
+            self.out.mkdir(parents=True, exist_ok=True)
+            write_csv(measured, self.out / "compare.csv")
+            plot(measured, title, [self.out / "compare.svg", self.out / "compare.png"])
+        if self.json:
+            typer.echo(json.dumps([asdict(one) for one in measured], indent=2))
+            return
+        wide = Console()
+        wide.width = max(wide.width, 120)  # a table that is folded cannot be read
+        wide.print(table_of(measured, title))
+        typer.echo("in brackets: 95 % intervals")
+        if self.out is not None:
+            typer.echo(f"written: {self.out}/compare.csv, compare.svg, compare.png")
 
 
-def run_compare(options: CompareOptions) -> int:
-    label_map = pairs(options.label_map.split(","), "--label-map") if options.label_map else None
-    data = load_data(
-        options.data,
-        text=columns(options.text_column),
-        label=options.label_column,
-        split=options.split,
-        encoding=options.encoding,
-        limit=options.limit,
-        clean=options.clean,
-    )
-    with Console(stderr=True, quiet=options.json).status("") as status:
-        measured = compare(_loaded(options, status), data, label_map=label_map, bare=options.bare)
-    title = f"{data.name}, {options.split}: {measured[0].n:,} texts"
-    if options.out is not None:
-        options.out.mkdir(parents=True, exist_ok=True)
-        write_csv(measured, options.out / "compare.csv")
-        plot(measured, title, [options.out / "compare.svg", options.out / "compare.png"])
-    if options.json:
-        typer.echo(json.dumps([asdict(one) for one in measured], indent=2))
-        return Exit.DONE
-    wide = Console()
-    wide.width = max(wide.width, 120)  # a table that is folded cannot be read
-    wide.print(table_of(measured, title))
-    typer.echo("in brackets: 95 % intervals")
-    if options.out is not None:
-        typer.echo(f"written: {options.out}/compare.csv, compare.svg, compare.png")
-    return Exit.DONE
-
-
-def _loaded(options: CompareOptions, status: Status) -> Iterator[Victim]:
+def _loaded(options: Compare, status: Status) -> Iterator[Victim]:
     """One after the other: large models need not share the memory."""
     for at, spec in enumerate(options.models, start=1):
         status.update(f"{at}/{len(options.models)} {visible(spec)}")
@@ -101,10 +91,3 @@ def table_of(measured: Sequence[Measured], title: str) -> Table:
 
 def _rate(value: float, low: float, high: float) -> str:
     return f"{100 * value:.1f} % ({100 * low:.1f}–{100 * high:.1f})"
-
-
-def duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s"

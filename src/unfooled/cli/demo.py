@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 from rich.console import Console
 
-from unfooled.cli.app import Exit
+from unfooled.cli.command import Command, option
 from unfooled.cli.live import LiveObserver
 from unfooled.cli.render import show_run
 from unfooled.cli.resources import fetch
@@ -27,7 +28,16 @@ LABELS = ("negative", "positive")
 HELD_OUT = 1000  # sentences never trained on, from which the attacked ones come
 
 
-def run_demo(out: Path, limit: int) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Demo(Command):
+    out: Path = option(Path("demo"), "Where the model, the run and the report go.", "-o")
+    limit: int = option(100, "How many sentences to attack.", "-n", min=1)
+
+    def run(self) -> None:
+        run_demo(self.out, self.limit)
+
+
+def run_demo(out: Path, limit: int) -> None:
     console = Console(stderr=True)
     missing = [one for one in store.status() if one.name in NEEDED and not one.present]
     if missing:
@@ -52,7 +62,6 @@ def run_demo(out: Path, limit: int) -> int:
     typer.echo(
         f"try next: unfooled attack --model {model} --data {data} --attack deepwordbug --limit {limit}"
     )
-    return Exit.DONE
 
 
 def train_demo_victim(model: Path, data: Path) -> None:

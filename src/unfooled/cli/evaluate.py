@@ -1,4 +1,4 @@
-"""`unfooled evaluate` and `unfooled replay`."""
+"""`unfooled evaluate`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import typer
 from rich.console import Console
@@ -15,72 +15,129 @@ from rich.markup import escape
 from rich.table import Table
 
 from unfooled.checks.evaluate import Evaluation, evaluate
-from unfooled.checks.illusions.attacking import Watcher, read_results
+from unfooled.checks.illusions.attacking import Watcher
 from unfooled.checks.illusions.checks import check_names
-from unfooled.checks.illusions.diagnosis import look
-from unfooled.checks.illusions.wrappers import Votes
 from unfooled.checks.naming import load_models
-from unfooled.checks.replay import read_samples, replay
-from unfooled.cli.app import Exit
+from unfooled.cli.command import argument, option
+from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.live import LiveObserver
-from unfooled.cli.values import listed, pairs, slug, thresholds
+from unfooled.cli.options import Data, LabelMap, Thresholds, Trust
+from unfooled.cli.values import listed, pairs, slug
 from unfooled.core.recipe import Recipe, load_recipe, with_everywhere, with_setting
 from unfooled.core.session import Settings
 from unfooled.core.victim import Victim
-from unfooled.data.loading import load_data
 from unfooled.errors import UserError
-from unfooled.metrics.summary import Rate, decided
 from unfooled.report.diffs import visible
-from unfooled.report.evaluation import HEADINGS, legend, rate, table_rows, verdict_lines, write_files
+from unfooled.report.evaluation import HEADINGS, legend, table_rows, verdict_lines, write_files
 from unfooled.runs.attack import Observer
 from unfooled.victims.preflight import Preflight
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateOptions:
-    models: tuple[str, ...]
-    data: str
-    attack: str
-    out: Path | None
-    limit: int
-    sample: int | None
-    clean_limit: int
-    base: str | None
-    control: str | None
-    checks: str
-    averages: str
-    draws: int
-    workers: int
-    seed: int
-    budget: int | None
-    max_words: int
-    text_column: str | None
-    label_column: str | None
-    edit: str | None
-    split: str
-    encoding: str
-    label_map: str | None
-    thresholds: tuple[str, ...]
-    encoder: str | None
-    neighbours: str | None
-    settings: tuple[str, ...]
-    any_language: bool
-    trust_pickle: bool
-    restart: bool
-    json: bool
+class NamedModels(LabelMap, Thresholds, Trust):
+    """Commands that compare models by names that the user gives them."""
+
+    models: tuple[str, ...] = argument(
+        ..., "NAME=MODEL, each model as for `attack --model`.", metavar="NAME=MODEL..."
+    )
+    named: bool = option(False, "May stand before the models, for the eye.", "--models", show_default=False)
+    draws: int = option(15, "Fresh draws that judge a random model; odd.", min=1)
+    restart: bool = option(False, "Discard earlier runs in the folder.")
+
+    def names(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for one in self.models:
+            name, equals, spec = one.partition("=")
+            if not equals or not name or not spec:
+                raise UserError(f"{one!r} names no model", "write NAME=MODEL, such as base=models/bert")
+            if name in found:
+                raise UserError(f"two models are called {name!r}", "give each a name of its own")
+            found[name] = spec
+        return found
+
+    def load_models(self, named: dict[str, str]) -> dict[str, Victim]:
+        """Every model; thresholds are those of all of them."""
+        return load_models(named, trust_pickle=self.trust_pickle, thresholds=self.thresholds())
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplayOptions:
-    samples: Path
-    models: tuple[str, ...]
-    out: Path | None
-    label_map: str | None
-    thresholds: tuple[str, ...]
-    draws: int
-    trust_pickle: bool
-    restart: bool
-    json: bool
+class Evaluate(Data, NamedModels):
+    EPILOG: ClassVar[str] = """\b
+Examples:
+  unfooled evaluate --models base=m/bert retuned=m/retuned fact=m/fact five=five:fact --data mr --limit 500
+  unfooled evaluate --models base=a.skops mine=my_module:classify --data reviews.csv --attack deepwordbug
+  unfooled evaluate --models base=m/bert fact=m/fact --data nli.csv --text-column premise,hypothesis
+\b
+A name may stand for an earlier model inside a wrapper, as in five=five:fact. The model called base is the
+one that others are compared with; retuned is the control: the base trained again without any defence.
+Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` shows any single run.
+"""
+
+    data: str = option(..., "Labelled texts that none was trained on.", "-d")
+    attack: str = option("textfooler", "A name from `unfooled attacks`.", "-a")
+    out: Path | None = option(None, "Folder of all runs. [default: runs/evaluate-…]", "-o")
+    limit: int = option(500, "Attack the first N rows.", "-n", min=1)
+    sample: int | None = option(None, "Use N rows drawn at random (seeded).", min=1)
+    clean_limit: int = option(2000, "Clean accuracy on up to N rows; they are cheap.", min=1)
+    base: str | None = option(None, "Model to compare with. [default: base]")
+    control: str | None = option(None, "The retuned control. [default: retuned]")
+    checks: str = option(
+        "temperature,averages,gradients,transfer,guided",
+        "Illusion checks, comma-separated; `none` skips them.",
+    )
+    averages: str = option("4,16", "Draws per query when a random model is attacked.")
+    workers: int = option(1, "Processes; one per core.", "-w", min=1)
+    seed: int = option(0, "Same seed, same results.", min=0)
+    budget: int | None = option(None, "Most queries per example.", min=1)
+    max_words: int = option(5000, "Longer rows end as errors.", min=1)
+    edit: str | None = option(None, "Column of a pair to edit. [default: the last]")
+    encoder: str | None = option(None, "Sentence encoder for constraints.")
+    neighbours: str | None = option(None, "Neighbour table: name or file.")
+    set_: tuple[str, ...] = option((), "Change a setting of the attack: path=value.", "--set")
+    any_language: bool = option(False, "Also texts in letters that the attack's words do not know.")
+    json: bool = option(False, "Print everything as JSON and nothing else.")
+
+    def run(self) -> int:
+        named = self.names()
+        out = self.out or Path("runs") / f"evaluate-{slug(self.attack, self.data)}"
+        recipe = _recipe(self)
+        victims = self.load_models(named)
+        data = self.load(self.data, edit=self.edit, sample=self.sample, seed=self.seed)
+        console = Console(stderr=True, quiet=self.json)
+        checks = () if self.checks == "none" else tuple(listed(self.checks) or check_names())
+        try:
+            evaluation = evaluate(
+                victims,
+                data,
+                recipe,
+                out=out,
+                limit=self.limit,
+                clean_limit=self.clean_limit,
+                base=self.base,
+                control=self.control,
+                checks=checks,
+                averages=_numbers(self.averages, "--averages"),
+                draws=self.draws,
+                workers=self.workers,
+                settings=Settings(
+                    seed=self.seed,
+                    budget=self.budget,
+                    max_words=self.max_words,
+                    any_language=self.any_language,
+                ),
+                label_map=self.mapped_labels(),
+                watcher=LiveWatcher(console),
+                restart=self.restart,
+            )
+        except KeyboardInterrupt:
+            return interrupted(f"what is finished is saved in {out}")
+        files = write_files(evaluation)
+        if self.json:
+            typer.echo(json.dumps(evaluation.to_dict(), indent=2, ensure_ascii=False))
+        else:
+            show(evaluation)
+            typer.echo("\nwritten: " + ", ".join(map(str, files)))
+        return Exit.SOME_ERRORS if evaluation.errors else Exit.DONE
 
 
 class LiveWatcher(Watcher):
@@ -117,67 +174,11 @@ class _StageObserver(LiveObserver):
             super().checked(report)
 
 
-def run_evaluate(options: EvaluateOptions) -> int:
-    named = _named(options.models)
-    out = options.out or Path("runs") / f"evaluate-{slug(options.attack, options.data)}"
-    recipe = _recipe(options)
-    victims = _loaded(named, options)
-    columns = listed(options.text_column)
-    data = load_data(
-        options.data,
-        text=columns[0] if columns and len(columns) == 1 else columns,
-        label=options.label_column,
-        edit=options.edit,
-        split=options.split,
-        encoding=options.encoding,
-        sample=options.sample,
-        seed=options.seed,
-    )
-    console = Console(stderr=True, quiet=options.json)
-    checks = () if options.checks == "none" else tuple(listed(options.checks) or check_names())
-    try:
-        evaluation = evaluate(
-            victims,
-            data,
-            recipe,
-            out=out,
-            limit=options.limit,
-            clean_limit=options.clean_limit,
-            base=options.base,
-            control=options.control,
-            checks=checks,
-            averages=_numbers(options.averages, "--averages"),
-            draws=options.draws,
-            workers=options.workers,
-            settings=Settings(
-                seed=options.seed,
-                budget=options.budget,
-                max_words=options.max_words,
-                any_language=options.any_language,
-            ),
-            label_map=pairs(listed(options.label_map) or (), "--label-map") or None,
-            watcher=LiveWatcher(console),
-            restart=options.restart,
-        )
-    except KeyboardInterrupt:
-        typer.echo(
-            f"interrupted: what is finished is saved in {out}\n  → repeat the command to go on", err=True
-        )
-        return Exit.INTERRUPTED
-    files = write_files(evaluation)
-    if options.json:
-        typer.echo(json.dumps(evaluation.to_dict(), indent=2, ensure_ascii=False))
-    else:
-        show(evaluation)
-        typer.echo("\nwritten: " + ", ".join(map(str, files)))
-    return Exit.SOME_ERRORS if evaluation.errors else Exit.DONE
-
-
 def show(evaluation: Evaluation) -> None:
     console = Console()
     console.width = max(console.width, 150)  # a table that is folded cannot be read
     title = f"{evaluation.attack} on {evaluation.data}, {evaluation.n} examples"
-    console.print(_table(title, HEADINGS, table_rows(evaluation)))
+    console.print(table_of(title, HEADINGS, table_rows(evaluation)))
     for line in legend(evaluation):
         typer.echo(line)
     for name, (first, *rest) in verdict_lines(evaluation):
@@ -188,63 +189,7 @@ def show(evaluation: Evaluation) -> None:
         typer.echo(f"\nnote: {note}")
 
 
-def run_replay(options: ReplayOptions) -> int:
-    named = _named(options.models)
-    out = options.out or Path("runs") / f"replay-{slug(str(options.samples))}"
-    samples = [one for one in read_samples(options.samples) if one.fooled]
-    if not samples:
-        raise UserError(
-            f"{options.samples}: holds no sample that fooled its model",
-            "give a run with successes, or its export as .jsonl",
-        )
-    victims = _loaded(named, options)
-    watcher = LiveWatcher(Console(stderr=True, quiet=options.json))
-    rows: list[dict[str, Any]] = []
-    for name, model in victims.items():
-        with watcher.wait(f"{name}: a look at the model"):
-            looks = look(model, [one.value(edited=True) for one in samples[:32]])
-        victim: Victim = Votes(model, draws=options.draws) if looks.random else model
-        with watcher.stage(f"{name}: {len(samples)} samples") as observer:
-            run = replay(
-                samples,
-                victim,
-                out=out / name,
-                label_map=pairs(listed(options.label_map) or (), "--label-map") or None,
-                name=str(options.samples),
-                observer=observer,
-                restart=options.restart,
-            )
-        keys = {one.key for one in samples}
-        judged = [one for one in read_results(run.path) if one.key in keys and one.outcome != "error"]
-        before = Rate.of(sum(decided(one.probs) == one.label for one in judged), len(judged))
-        after = Rate.of(sum(decided(one.perturbed_probs) == one.label for one in judged), len(judged))
-        rows.append(
-            {
-                "name": name,
-                "before": before,
-                "after": after,
-                "errors": len(samples) - len(judged),
-                "random": looks.random,
-                "run": str(run.path),
-            }
-        )
-    if options.json:
-        shown = [row | {key: row[key].to_dict() for key in ("before", "after")} for row in rows]
-        typer.echo(json.dumps(shown, indent=2))
-    else:
-        cells = [
-            (row["name"] + "*" * row["random"], rate(row["before"]), rate(row["after"]), str(row["errors"]))
-            for row in rows
-        ]
-        headings = ("model", "accuracy on the originals", "accuracy on the samples", "errors")
-        Console(width=120).print(_table(f"{len(samples)} samples of {options.samples}", headings, cells))
-        typer.echo("In brackets: 95 % intervals. Errors are in no rate.")
-        if any(row["random"] for row in rows):
-            typer.echo(f"* decides with the help of chance: the majority of {options.draws} draws counts.")
-    return Exit.SOME_ERRORS if any(row["errors"] for row in rows) else Exit.DONE
-
-
-def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def table_of(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     table = Table(title=visible(title), title_justify="left", box=None, pad_edge=False)
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="right" if place else "left", no_wrap=True)
@@ -253,35 +198,15 @@ def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -
     return table
 
 
-def _loaded(named: dict[str, str], options: EvaluateOptions | ReplayOptions) -> dict[str, Victim]:
-    """Every model; thresholds are those of all of them."""
-    return load_models(named, trust_pickle=options.trust_pickle, thresholds=thresholds(options.thresholds))
-
-
-def _recipe(options: EvaluateOptions) -> Recipe:
+def _recipe(options: Evaluate) -> Recipe:
     recipe = load_recipe(options.attack)
     if options.encoder:
         recipe = with_everywhere(recipe, "encoder", options.encoder)
     if options.neighbours:
         recipe = with_everywhere(recipe, "table", options.neighbours)
-    for one in options.settings:
-        name, equals, value = one.partition("=")
-        if not equals:
-            raise UserError(f"--set {one!r} has no '='", "write --set path=value")
-        recipe = with_setting(recipe, name.strip(), value.strip())
+    for name, value in pairs(options.set_, "--set").items():
+        recipe = with_setting(recipe, name, value)
     return recipe
-
-
-def _named(models: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for one in models:
-        name, equals, spec = one.partition("=")
-        if not equals or not name or not spec:
-            raise UserError(f"{one!r} names no model", "write NAME=MODEL, such as base=models/bert")
-        if name in found:
-            raise UserError(f"two models are called {name!r}", "give each a name of its own")
-        found[name] = spec
-    return found
 
 
 def _numbers(given: str, option: str) -> list[int]:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import typer
 from rich.console import Console
@@ -16,12 +16,11 @@ from rich.table import Table
 
 from unfooled.checks import replay
 from unfooled.cli.advice import attack_next
-from unfooled.cli.app import Exit
-from unfooled.cli.compare import duration
-from unfooled.cli.train import TrainProgress
+from unfooled.cli.command import Command, option
+from unfooled.cli.exits import Exit, interrupted
+from unfooled.cli.options import Training, Trust, check_resume
+from unfooled.cli.progress import HardenProgress, duration
 from unfooled.core.victim import TextValue
-from unfooled.data.dataset import Dataset
-from unfooled.data.loading import load_data
 from unfooled.defenses.harden import Hardened, harden
 from unfooled.defenses.methods import TRAINING, all_methods, find_method
 from unfooled.errors import DataError, UserError
@@ -30,86 +29,97 @@ from unfooled.victims.loading import load_victim
 
 
 @dataclass(frozen=True, kw_only=True)
-class HardenOptions:
-    method: str | None
-    model: str | None
-    data: str | None
-    out: Path | None
-    valid: str | None
-    given: Mapping[str, Any]  # settings that have a flag of their own
-    settings: tuple[str, ...]
-    samples: Path | None
-    text_column: str | None
-    label_column: str | None
-    split: str
-    encoding: str
-    limit: int | None
-    resume: bool
-    restart: bool
-    list: bool
-    json: bool
+class MethodSettings(Command):
+    """Settings of methods that have a flag of their own."""
+
+    epochs: int | None = option(None, "Passes over the data. [default: 2]")
+    batch: int | None = option(None, "Rows per step, before texts are added to them.")
+    lr: float | None = option(None, "Learning rate.")
+    seed: int | None = option(None, "Same seed, same model.")
+    words: int | None = option(None, "Words to swap, or to put noise on.")
+    alternatives: int | None = option(None, "Most alternatives per text.")
+    similarity: str | None = option(None, "SWITCH: none, rank or filter.")
+    weight: float | None = option(None, "Weight of an added text's loss.")
+    fresh: bool = option(False, "New random numbers each epoch, or each call.")
+    copies: int | None = option(None, "five: copies that vote.")
+    sigma: float | None = option(None, "five: standard deviation of the noise.")
+    vote: str | None = option(None, "majority, mean-logits or mean-probs.")
+    attack: str | None = option(None, "adversarial-training: the attack.")
+    share: float | None = option(None, "adversarial-training: share of the rows.")
 
 
-class HardenProgress(TrainProgress):
-    """Also shows what is made before and between the steps."""
+@dataclass(frozen=True, kw_only=True)
+class Harden(MethodSettings, Training, Trust):
+    EPILOG: ClassVar[str] = """\b
+Examples:
+  unfooled harden --method fact --model models/bert --data mr --out models/fact
+  unfooled harden --method retune --model models/bert --data mr --out models/retuned
+  unfooled harden --method fact --model models/lstm --data reviews.csv --alternatives 2 --out models/lstm-fact
+  unfooled harden --method five --model models/fact --out models/five-fact --set sigma=1.5
+  unfooled harden --method augment --model models/bert --data mr --samples runs/x --out models/augmented
+  unfooled harden --method adversarial-training --model models/bert --data mr --out models/at
+  unfooled harden --method fact --model models/bert --data mr --out models/fact --resume
+\b
+Methods:
+  fact: SWITCH alternatives of each text join its batch, with the same label
+  fuse: votes over the text and its SWITCH alternatives
+  five: votes over copies with noise on the embeddings of the most important words
+  augment: SWITCH alternatives, or samples of a finished attack, are added to the training rows
+  adversarial-training: each epoch attacks the model as it is then, and trains on the texts that fooled it
+  freelb: gradient steps on the input embeddings inside each batch
+  retune: more epochs on the plain data: the control for every other method
+\b
+Settings without a flag of their own: --set name=value. --list shows every setting and its default.
+"""
 
-    def __init__(self, console: Console, title: str) -> None:
-        super().__init__(console, title)
-        self._work: dict[str, Any] = {}
+    method: str | None = option(None, "How: a method from the list below.")
+    model: str | None = option(None, "The model to harden, as for `attack --model`.", "-m")
+    out: Path | None = option(None, "Folder of the hardened model.", "-o")
+    samples: Path | None = option(None, "augment: run, or .jsonl of one, whose successes are added.")
+    resume: bool = option(False, "Go on with a training that was stopped.")
+    list_: bool = option(False, "Show methods, settings and search ranges.", "--list")
 
-    def working(self, what: str, done: int, total: int) -> None:
-        if what not in self._work:
-            self._work[what] = self._progress.add_task(escape(what), total=total, state="", unit="texts")
-            self._progress.start()
-        self._progress.update(self._work[what], completed=done)
-        if done >= total:
-            self._progress.update(self._work[what], visible=self._task is None)
-
-
-def run_harden(options: HardenOptions) -> int:
-    if options.list:
-        show_methods(as_json=options.json)
+    def run(self) -> int:
+        if self.list_:
+            show_methods(as_json=self.json)
+            return Exit.DONE
+        for name in ("method", "model", "out"):
+            if getattr(self, name) is None:
+                raise UserError(
+                    f"--{name} is missing", "see unfooled harden --help; --list shows the methods"
+                )
+        assert self.method is not None
+        assert self.model is not None
+        assert self.out is not None
+        method = find_method(self.method)
+        check_resume(resume=self.resume, restart=self.restart)
+        if method.kind == "train" and self.data is None:
+            raise UserError(f"--data is missing: {method.name} trains", "give the rows to train on")
+        data = None
+        if method.kind == "train" and self.data is not None:
+            data = self.load(self.data, limit=self.limit)
+        samples = read_samples(self.samples, load_victim(self.model).labels) if self.samples else None
+        console = Console(stderr=True, quiet=self.json)
+        with HardenProgress(console, method.name) as observer:
+            try:
+                hardened = harden(
+                    method.name,
+                    self.model,
+                    self.out,
+                    data=data,
+                    valid=self.validation(self.data) if self.data else DEFAULT_SHARE,
+                    options=self.given(MethodSettings),
+                    samples=samples,
+                    resume=self.resume,
+                    restart=self.restart,
+                    observer=observer,
+                )
+            except KeyboardInterrupt:
+                return interrupted(
+                    f"what is done so far is in {self.out}", "repeat the command with --resume"
+                )
+        _show(hardened, self)
         return Exit.DONE
-    for name in ("method", "model", "out"):
-        if getattr(options, name) is None:
-            raise UserError(f"--{name} is missing", "see unfooled harden --help; --list shows the methods")
-    assert options.method is not None
-    assert options.model is not None
-    assert options.out is not None
-    method = find_method(options.method)
-    if options.resume and options.restart:
-        raise UserError("--resume and --restart contradict each other", "give one of them")
-    if method.kind == "train" and options.data is None:
-        raise UserError(f"--data is missing: {method.name} trains", "give the rows to train on")
-    data = None
-    if method.kind == "train" and options.data is not None:
-        data = _load(options, options.data, options.split, limit=options.limit)
-    given = {name: value for name, value in options.given.items() if value is not None}
-    given |= pairs(options.settings)
-    samples = read_samples(options.samples, load_victim(options.model).labels) if options.samples else None
-    console = Console(stderr=True, quiet=options.json)
-    with HardenProgress(console, method.name) as observer:
-        try:
-            hardened = harden(
-                method.name,
-                options.model,
-                options.out,
-                data=data,
-                valid=_valid(options),
-                options=given,
-                samples=samples,
-                resume=options.resume,
-                restart=options.restart,
-                observer=observer,
-            )
-        except KeyboardInterrupt:
-            typer.echo(
-                f"interrupted: what is done so far is in {options.out}\n  → repeat the command with --resume",
-                err=True,
-            )
-            return Exit.INTERRUPTED
-    _show(hardened, options)
-    return Exit.DONE
 
 
 def read_samples(path: Path, labels: tuple[str, ...]) -> list[tuple[TextValue, int]]:
@@ -156,7 +166,7 @@ def _settings_table(defaults: Mapping[str, Any], ranges: Mapping[str, Any]) -> T
     return table
 
 
-def _show(hardened: Hardened, options: HardenOptions) -> None:
+def _show(hardened: Hardened, options: Harden) -> None:
     trained = hardened.trained
     if options.json:
         facts: dict[str, Any] = {"path": str(hardened.path), "method": hardened.method}
@@ -188,39 +198,3 @@ def _show(hardened: Hardened, options: HardenOptions) -> None:
         )
     line = attack_next(options.out, options.data, split=options.split, valid=options.valid)
     typer.echo(f"try next: {line}{again}")
-
-
-def _valid(options: HardenOptions) -> Dataset | float:
-    """A share of the training rows, a file or named set, or another split of the same data."""
-    value = options.valid
-    if value is None or options.data is None:
-        return DEFAULT_SHARE
-    try:
-        return float(value)
-    except ValueError:
-        pass
-    if Path(value).expanduser().exists() or value.startswith("hf:"):
-        return _load(options, value, options.split)
-    return _load(options, options.data, value)
-
-
-def _load(options: HardenOptions, source: str, split: str, *, limit: int | None = None) -> Dataset:
-    columns = [one.strip() for one in options.text_column.split(",")] if options.text_column else None
-    return load_data(
-        source,
-        text=columns[0] if columns and len(columns) == 1 else columns,
-        label=options.label_column,
-        split=split,
-        encoding=options.encoding,
-        limit=limit,
-    )
-
-
-def pairs(given: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for one in given:
-        name, equals, value = one.partition("=")
-        if not equals:
-            raise UserError(f"--set {one!r} has no '='", "write --set name=value; --list shows the names")
-        found[name.strip().replace("-", "_")] = value.strip()
-    return found

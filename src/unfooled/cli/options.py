@@ -1,83 +1,147 @@
-"""Options that several commands share: one spelling, one help text."""
+"""Blocks of options that commands share: one spelling, one help text, one way to use them."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
-
+from unfooled.cli.command import Command, option
+from unfooled.cli.values import columns, listed, literal, pairs, settings, several
+from unfooled.core.victim import Victim
+from unfooled.data.dataset import Dataset
+from unfooled.errors import UserError
 from unfooled.trust import trusting
 
 
-def _grant_pickle(context: typer.Context, value: bool) -> bool:
-    context.with_resource(trusting(pickle=value))  # ends with the command
-    return value
+@dataclass(frozen=True, kw_only=True)
+class TrustCode(Command):
+    """Commands that load models from hub pages, but no files that hold objects."""
+
+    trust_remote_code: bool = option(False, "Run the Python code that a model's folder or hub page brings.")
+
+    def trusted(self) -> AbstractContextManager[None]:
+        return trusting(remote_code=self.trust_remote_code)
 
 
-def _grant_remote_code(context: typer.Context, value: bool) -> bool:
-    context.with_resource(trusting(remote_code=value))
-    return value
+@dataclass(frozen=True, kw_only=True)
+class Trust(TrustCode):
+    """Commands that load models of every kind."""
+
+    trust_pickle: bool = option(False, "Load a pickle. It may run any code.")
+    trust: tuple[str, ...] = option((), "A type that a .skops file may hold; repeatable.")
+
+    def trusted(self) -> AbstractContextManager[None]:
+        return trusting(pickle=self.trust_pickle, remote_code=self.trust_remote_code, types=self.trust)
 
 
-def _grant_types(context: typer.Context, value: list[str] | None) -> list[str] | None:
-    context.with_resource(trusting(types=value or ()))
-    return value
+@dataclass(frozen=True, kw_only=True)
+class Columns(Command):
+    """Which rows and columns of a data set."""
+
+    text_column: str | None = option(None, "Text column; two for pairs: premise,hypothesis.")
+    label_column: str | None = option(None, "Label column.")
+    split: str = option("test", "Split of a named set or datasets folder.")
 
 
-AllowRemote = Annotated[
-    bool, typer.Option("--allow-remote", help="Needed for a --host that other machines can reach.")
-]
-AnyLanguage = Annotated[
-    bool, typer.Option("--any-language", help="Also texts in letters that the attack's words do not know.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
-AttackName = Annotated[str, typer.Option("--attack", "-a", help="A name from `unfooled attacks`.")]
-Clean = Annotated[
-    str | None, typer.Option(help="Clean texts first: `tweets`, or steps such as links,handles.")
-]
-Encoding = Annotated[str, typer.Option(help="Encoding of a text file.")]
-Host = Annotated[str, typer.Option(help="Address to listen on.")]
-JsonOnly = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]
-LabelColumn = Annotated[str | None, typer.Option(help="Label column.")]
-LabelMap = Annotated[str | None, typer.Option(help="Data label=model label, comma-separated.")]
-Labels = Annotated[str | None, typer.Option(help="The models' class names in their order, comma-separated.")]
-MaxWords = Annotated[int, typer.Option(min=1, help="Longer rows end as errors.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free one.")]
-RunFolder = Annotated[Path, typer.Argument(help="Folder of a run.")]
-Seed = Annotated[int, typer.Option(min=0, help="Same seed, same results.")]
-Settings = Annotated[list[str] | None, typer.Option("--set", help="Any other setting: name=value.")]
-Split = Annotated[str, typer.Option(help="Split of a named set or datasets folder.")]
-StudyFile = Annotated[Path, typer.Argument(help="A file of `study create`.")]
-TextColumn = Annotated[str | None, typer.Option(help="Text column; two for pairs: premise,hypothesis.")]
-Thresholds = Annotated[
-    list[str] | None,
-    typer.Option("--threshold", help="Decide a class from this score on: offensive=0.8, or several."),
-]
-Token = Annotated[
-    str | None,
-    typer.Option(envvar="UNFOOLED_TOKEN", help="What visitors from elsewhere need; `new` makes one."),
-]
-TrainLimit = Annotated[
-    int | None, typer.Option("--limit", "-n", min=1, help="Train on the first N rows only.")
-]
-TrustPickle = Annotated[
-    bool,
-    typer.Option("--trust-pickle", callback=_grant_pickle, help="Load a pickle. It may run any code."),
-]
-TrustRemoteCode = Annotated[
-    bool,
-    typer.Option(
-        "--trust-remote-code",
-        callback=_grant_remote_code,
-        help="Run the Python code that a model's folder or hub page brings.",
-    ),
-]
-TrustTypes = Annotated[
-    list[str] | None,
-    typer.Option("--trust", callback=_grant_types, help="A type that a .skops file may hold; repeatable."),
-]
-Valid = Annotated[
-    str | None, typer.Option(help="Validation: share of the rows, file, or split. [default: 0.1]")
-]
-VictimOptions = Annotated[list[str] | None, typer.Option(help="name=value for the models' adapter.")]
+@dataclass(frozen=True, kw_only=True)
+class Data(Columns):
+    """Columns of a data set that may be a file."""
+
+    encoding: str = option("utf-8-sig", "Encoding of a text file.")
+
+    def load(self, source: str, *, split: str | None = None, **more: Any) -> Dataset:
+        """`more`: rows and editing, as for `load_data`."""
+        from unfooled.data.loading import load_data
+
+        text, label = columns(self.text_column), self.label_column
+        return load_data(
+            source, text=text, label=label, split=split or self.split, encoding=self.encoding, **more
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clean(Command):
+    clean: str | None = option(None, "Clean texts first: `tweets`, or steps such as links,handles.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelMap(Command):
+    label_map: str | None = option(None, "Data label=model label, comma-separated.")
+
+    def mapped_labels(self) -> dict[str, str] | None:
+        return pairs(listed(self.label_map) or (), "--label-map") or None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds(Command):
+    threshold: tuple[str, ...] = option((), "Decide a class from this score on: offensive=0.8, or several.")
+
+    def thresholds(self) -> dict[str, str] | None:
+        """`offensive=0.8,hate=0.3`, each; None where none is given."""
+        return pairs(several(self.threshold), "--threshold") or None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model(Trust):
+    """How the models that a command names are loaded."""
+
+    labels: str | None = option(None, "The models' class names in their order, comma-separated.")
+    victim_option: tuple[str, ...] = option((), "name=value for the models' adapter.")
+
+    def load_model(self, spec: str, **more: Any) -> Victim:
+        from unfooled.victims.loading import load_victim
+
+        given = pairs(self.victim_option, "--victim-option")
+        more |= {name: literal(value) for name, value in given.items()}
+        return load_victim(spec, labels=listed(self.labels), trust_pickle=self.trust_pickle, **more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(Data):
+    """Commands that train a model."""
+
+    data: str | None = option(None, "Labelled texts or pairs to train on.", "-d")
+    valid: str | None = option(None, "Validation: share of the rows, file, or split. [default: 0.1]")
+    set_: tuple[str, ...] = option((), "Any other setting: name=value.", "--set")
+    split: str = "train"
+    limit: int | None = option(None, "Train on the first N rows only.", "-n", min=1)
+    restart: bool = option(False, "Replace what the folder holds.")
+    json: bool = option(False, "Print the result as JSON and nothing else.")
+
+    def given(self, flags: type[Command]) -> dict[str, Any]:
+        """Settings: those that were given by the flags of this block, and those of --set."""
+        typed = {each.name: getattr(self, each.name) for each in fields(flags)}
+        given = {name: value for name, value in typed.items() if value is not None and value is not False}
+        return given | settings(self.set_)
+
+    def validation(self, data: str) -> Any:
+        """A share of the training rows, a file or named set, or another split of the same data."""
+        from unfooled.training.preparation import DEFAULT_SHARE
+
+        if self.valid is None:
+            return DEFAULT_SHARE
+        try:
+            return float(self.valid)
+        except ValueError:
+            pass
+        named = Path(self.valid).expanduser().exists() or self.valid.startswith("hf:") or "," in self.valid
+        return self.load(self.valid) if named else self.load(data, split=self.valid)
+
+
+def check_resume(*, resume: bool, restart: bool) -> None:
+    if resume and restart:
+        raise UserError("--resume and --restart contradict each other", "give one of them")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server(Command):
+    """Commands that open a page."""
+
+    host: str = option("127.0.0.1", "Address to listen on.")
+    port: int = option(8765, "0 takes any free one.", min=0, max=65535)
+    allow_remote: bool = option(False, "Needed for a --host that other machines can reach.")
+    token: str | None = option(
+        None, "What visitors from elsewhere need; `new` makes one.", envvar="UNFOOLED_TOKEN"
+    )

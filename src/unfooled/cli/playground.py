@@ -4,55 +4,60 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TYPE_CHECKING, ClassVar
 
 import typer
 from rich.console import Console
 
-from unfooled.cli.values import columns, listed, literal, pairs
+from unfooled.cli.command import option
+from unfooled.cli.options import Columns, LabelMap, Model, Server
+from unfooled.cli.values import columns, listed
 from unfooled.core.recipe import load_recipe
 from unfooled.core.victim import Victim
 from unfooled.data.loading import load_data
 from unfooled.errors import UserError
-from unfooled.people.web.playground_app import Playground, PlaygroundApp
-from unfooled.people.web.repeating import ModelArguments
-from unfooled.people.web.serving import checked_token, serve
 from unfooled.trust import granted
-from unfooled.victims.loading import load_victim
+
+if TYPE_CHECKING:
+    from unfooled.people.web.playground_app import Playground
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlaygroundOptions:
-    model: str
-    against: str | None
-    data: str | None
-    attack: str
-    host: str
-    port: int
-    allow_remote: bool
-    token: str | None
-    limit: int
-    text_column: str | None
-    label_column: str | None
-    split: str
-    labels: str | None
-    label_map: str | None
-    victim_options: tuple[str, ...]
-    trust_pickle: bool
+class OpenPlayground(Server, Columns, LabelMap, Model):
+    EPILOG: ClassVar[str] = """\b
+Examples:
+  unfooled playground --model fake
+  unfooled playground --model models/bert --data mr --attack bae-r
+  unfooled playground --model models/bert --against models/bert-fact --data reviews.csv
+  unfooled playground --model models/nli --text-column premise,hypothesis
+"""
+
+    model: str = option(..., "As for `attack --model`.", "-m")
+    against: str | None = option(None, "A second model, such as the hardened one, side by side.")
+    data: str | None = option(None, "Texts to pick from: a file or a named set.", "-d")
+    attack: str = option("textfooler", "Chosen at first.", "-a")
+    port: int = 8766
+    limit: int = option(500, "Texts of the data kept at hand.", "-n", min=1)
+
+    def run(self) -> None:
+        from unfooled.people.web.playground_app import PlaygroundApp
+        from unfooled.people.web.serving import checked_token, serve
+
+        token = checked_token(self.host, allow_remote=self.allow_remote, token=self.token)
+        load_recipe(self.attack)  # a wrong name is said before a model is loaded
+        with Console(stderr=True).status("Loading …"):
+            app = PlaygroundApp(_playground(self))
+
+        def announce(address: str) -> None:
+            typer.echo(f"playground of {self.model}: open {address}\nCtrl-C stops it.")
+
+        serve(app, host=self.host, port=self.port, token=token, announce=announce, stop=app.close)
 
 
-def run_playground(options: PlaygroundOptions) -> None:
-    token = checked_token(options.host, allow_remote=options.allow_remote, token=options.token)
-    load_recipe(options.attack)  # a wrong name is said before a model is loaded
-    with Console(stderr=True).status("Loading …"):
-        app = PlaygroundApp(_playground(options))
+def _playground(options: OpenPlayground) -> Playground:
+    from unfooled.people.web.playground_app import Playground
+    from unfooled.people.web.repeating import ModelArguments
 
-    def announce(address: str) -> None:
-        typer.echo(f"playground of {options.model}: open {address}\nCtrl-C stops it.")
-
-    serve(app, host=options.host, port=options.port, token=token, announce=announce, stop=app.close)
-
-
-def _playground(options: PlaygroundOptions) -> Playground:
     specs = [options.model, *([options.against] if options.against else [])]
     victims = tuple(_victim(spec, options) for spec in specs)
     if len({victim.labels for victim in victims}) > 1:
@@ -61,7 +66,7 @@ def _playground(options: PlaygroundOptions) -> Playground:
     shown = Playground(
         victims=victims,
         models=tuple(
-            ModelArguments(spec, options.labels, granted(), options.victim_options) for spec in specs
+            ModelArguments(spec, options.labels, granted(), options.victim_option) for spec in specs
         ),
         names=_names(victims),
         attack=options.attack,
@@ -69,14 +74,8 @@ def _playground(options: PlaygroundOptions) -> Playground:
     return _with_data(shown, options)
 
 
-def _victim(spec: str, options: PlaygroundOptions) -> Victim:
-    given = pairs(options.victim_options, "--victim-option")
-    victim = load_victim(
-        spec,
-        labels=listed(options.labels),
-        trust_pickle=options.trust_pickle,
-        **{name: literal(value) for name, value in given.items()},
-    )
+def _victim(spec: str, options: OpenPlayground) -> Victim:
+    victim = options.load_model(spec)
     if not victim.labels:
         raise UserError(f"{victim.name} writes text, and the playground is for classifiers", "name another")
     return victim
@@ -87,7 +86,7 @@ def _names(victims: tuple[Victim, ...]) -> tuple[str, ...]:
     return tuple(names) if len(set(names)) == len(names) else (names[0], f"{names[1]} (against)")
 
 
-def _with_data(shown: Playground, options: PlaygroundOptions) -> Playground:
+def _with_data(shown: Playground, options: OpenPlayground) -> Playground:
     if options.data is None:
         fields = tuple(listed(options.text_column) or shown.fields)
         return replace(shown, fields=fields, edit=fields[-1])
@@ -95,7 +94,7 @@ def _with_data(shown: Playground, options: PlaygroundOptions) -> Playground:
         options.data, text=columns(options.text_column), label=options.label_column, split=options.split
     ).aligned(
         shown.victims[0].labels,
-        pairs(options.label_map.split(","), "--label-map") if options.label_map else None,
+        options.mapped_labels(),
     )
     usable = (one for one in dataset if not one.problem)
     return replace(

@@ -21,7 +21,6 @@ from unfooled.report.diffs import Piece, as_written, output_pieces, pieces, visi
 from unfooled.report.tables import counts_line, footnotes, summary_rows
 from unfooled.runs.file import RunFile
 from unfooled.runs.remarks import PREFIX
-from unfooled.translation.attempt import KEYWORD
 
 _LONGEST = 60  # characters shown of an edited word
 _STYLES = {"same": "", "gone": "red strike", "new": "bold green"}
@@ -78,6 +77,8 @@ def diff_line(result: Result, labels: tuple[str, ...], *, coloured: bool) -> Sty
         after = labels[decided(result.perturbed_probs)]
         line = Styled(f"  {visible(labels[result.label])} → {visible(after)}: ", style="dim")
     else:
+        from unfooled.translation.attempt import KEYWORD
+
         wanted = dict(result.fields).get(KEYWORD, "")
         line = Styled(f"  #{result.key}{f' {visible(wanted)}' if wanted else ''}: ", style="dim")
     # Long texts are cut to the neighbourhood of the first edit; the run file has all of it.

@@ -4,18 +4,41 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from unfooled.cli.command import Command, argument, option
 from unfooled.errors import MissingExtraError, UserError
 from unfooled.resources import store
 
 _PLAIN = ("name", "version", "licence", "origin", "digest")  # of a record, not worth showing after a build
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources(Command):
+    EPILOG: ClassVar[str] = """\b
+Examples:
+  unfooled resources                 what is here and what is not
+  unfooled resources get minilm      fetch one from the package registry
+  unfooled resources get all         fetch and build everything that takes no training
+  unfooled resources build masked-lm --minutes 40      train the masked language model, or go on with it
+  unfooled resources build counter-fitted --again      build it anew
+"""
+
+    action: str = argument("list", "`list`, `get` or `build`, the last two followed by names.")
+    names: tuple[str, ...] = argument((), "Names, or `all`.")
+    minutes: float | None = option(None, "build: minutes of training in all, earlier ones included.")
+    again: bool = option(False, "build: replace what is here, from the start.")
+    json: bool = option(False, "As JSON.")
+
+    def run(self) -> None:
+        run_resources(self.action, self.names, minutes=self.minutes, again=self.again, as_json=self.json)
 
 
 def run_resources(

@@ -6,19 +6,23 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from unfooled.cli.app import Exit
-from unfooled.cli.harden import HardenProgress, pairs, read_samples
+from unfooled.cli.command import option
+from unfooled.cli.exits import Exit, interrupted
+from unfooled.cli.harden import read_samples
 from unfooled.cli.live import LiveObserver
+from unfooled.cli.options import Data, Trust, check_resume
+from unfooled.cli.progress import HardenProgress
+from unfooled.cli.values import settings
 from unfooled.core.session import Settings
 from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
-from unfooled.data.loading import load_data
 from unfooled.defenses.methods import find_method
 from unfooled.defenses.search import Found, search
 from unfooled.errors import UserError
@@ -30,28 +34,79 @@ PREMADE = "premade"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchOptions:
-    method: str
-    model: str
-    data: str
-    out: Path
-    premade: Path | None
-    attack: str
-    trials: int
-    minutes: float | None
-    balance: float
-    limit: int
-    split: str
-    train_split: str
-    train_limit: int | None
-    settings: tuple[str, ...]
-    text_column: str | None
-    label_column: str | None
-    encoding: str
-    seed: int
-    resume: bool
-    restart: bool
-    json: bool
+class Search(Data, Trust):
+    EPILOG: ClassVar[str] = """\b
+Examples:
+  unfooled search --method five --model models/bert --data mr --limit 200 --minutes 30 --out searches/five
+  unfooled search --method fuse --model models/bert --data mr --premade runs/x --trials 20 --out searches/fuse
+  unfooled search --method fact --model models/bert --data mr --train-limit 2000 --trials 8 --out searches/x
+  unfooled search --method five --model models/bert --data mr --minutes 30 --out searches/five --resume
+\b
+The result in OUT/best is a model for every other command; OUT also holds search.json, history.png and
+importance.png. --list of `unfooled harden` shows the ranges.
+"""
+
+    method: str = option(..., "five, fuse or fact.")
+    model: str = option(..., "The model to harden.", "-m")
+    data: str = option(..., "Labelled texts to be right on.", "-d")
+    out: Path = option(..., "Folder of the search.", "-o")
+    premade: Path | None = option(None, "Run, or .jsonl of one, to replay. [default: attack the model first]")
+    attack: str = option("textfooler", "Attack for pre-made samples.", "-a")
+    trials: int = option(50, "Most settings to try.", min=1)
+    minutes: float | None = option(None, "No trial begins after so many minutes.", min=0)
+    balance: float = option(0.5, "Weight of clean accuracy; the rest is pre-made.", min=0, max=1)
+    limit: int = option(200, "Rows to judge by.", "-n", min=1)
+    split: str = option("train", "Split to judge by; not the one you report on.")
+    train_split: str = option("train", "fact: split to train on.")
+    train_limit: int | None = option(None, "fact: train on N rows only.", min=1)
+    set_: tuple[str, ...] = option((), "Fix a setting: name=value.", "--set")
+    seed: int = option(0, "Same seed, same draws.", min=0)
+    resume: bool = option(False, "Go on with a search that was stopped.")
+    restart: bool = option(False, "Begin the search again.")
+    json: bool = option(False, "Print the result as JSON and nothing else.")
+
+    def run(self) -> int:
+        method = find_method(self.method)
+        if not method.ranges:
+            raise UserError(f"{method.name} has no ranges to search", "search five, fuse or fact")
+        check_resume(resume=self.resume, restart=self.restart)
+        victim = load_victim(self.model)
+        judged = self.load(self.data, limit=self.limit)
+        clean, _ = read_rows(judged.aligned(victim.labels))
+        console = Console(stderr=True, quiet=self.json)
+        try:
+            run = self.premade or _premade(self, victim, judged, console)
+        except KeyboardInterrupt:
+            return interrupted(f"samples made so far are in {self.out}")
+        samples = read_samples(run, victim.labels)
+        premade = Rows(
+            [text for text, _ in samples], np.array([label for _, label in samples], dtype=np.int64)
+        )
+        console.print(
+            f"judged by {len(clean)} clean rows and {len(premade)} pre-made samples", highlight=False
+        )
+        with SearchProgress(console, method.name) as observer:
+            try:
+                found = search(
+                    method.name,
+                    self.model,
+                    self.out,
+                    clean=clean,
+                    premade=premade,
+                    trials=self.trials,
+                    minutes=self.minutes,
+                    balance=self.balance,
+                    fixed=settings(self.set_),
+                    data=_training(self, len(judged)) if method.kind == "train" else None,
+                    seed=self.seed,
+                    resume=self.resume,
+                    restart=self.restart,
+                    observer=observer,
+                )
+            except KeyboardInterrupt:
+                return interrupted(f"finished trials are in {self.out}", "repeat the command with --resume")
+        _show(found, self)
+        return Exit.DONE
 
 
 class SearchProgress(HardenProgress):
@@ -61,56 +116,7 @@ class SearchProgress(HardenProgress):
         self._stop()
 
 
-def run_search(options: SearchOptions) -> int:
-    method = find_method(options.method)
-    if not method.ranges:
-        raise UserError(f"{method.name} has no ranges to search", "search five, fuse or fact")
-    if options.resume and options.restart:
-        raise UserError("--resume and --restart contradict each other", "give one of them")
-    victim = load_victim(options.model)
-    judged = _load(options, options.split, options.limit)
-    clean, _ = read_rows(judged.aligned(victim.labels))
-    console = Console(stderr=True, quiet=options.json)
-    try:
-        run = options.premade or _premade(options, victim, judged, console)
-    except KeyboardInterrupt:
-        typer.echo(
-            f"interrupted: samples made so far are in {options.out}\n  → repeat the command to go on",
-            err=True,
-        )
-        return Exit.INTERRUPTED
-    samples = read_samples(run, victim.labels)
-    premade = Rows([text for text, _ in samples], np.array([label for _, label in samples], dtype=np.int64))
-    console.print(f"judged by {len(clean)} clean rows and {len(premade)} pre-made samples", highlight=False)
-    with SearchProgress(console, method.name) as observer:
-        try:
-            found = search(
-                method.name,
-                options.model,
-                options.out,
-                clean=clean,
-                premade=premade,
-                trials=options.trials,
-                minutes=options.minutes,
-                balance=options.balance,
-                fixed=pairs(options.settings),
-                data=_training(options, len(judged)) if method.kind == "train" else None,
-                seed=options.seed,
-                resume=options.resume,
-                restart=options.restart,
-                observer=observer,
-            )
-        except KeyboardInterrupt:
-            typer.echo(
-                f"interrupted: finished trials are in {options.out}\n  → repeat the command with --resume",
-                err=True,
-            )
-            return Exit.INTERRUPTED
-    _show(found, options)
-    return Exit.DONE
-
-
-def _premade(options: SearchOptions, victim: Victim, data: Dataset, console: Console) -> Path:
+def _premade(options: Search, victim: Victim, data: Dataset, console: Console) -> Path:
     """Samples made on the model as it is; the run is kept, so that they are made once."""
     out = options.out / PREMADE
     with LiveObserver(console, title=f"pre-made samples: {options.attack}") as observer:
@@ -126,26 +132,13 @@ def _premade(options: SearchOptions, victim: Victim, data: Dataset, console: Con
     return out
 
 
-def _training(options: SearchOptions, judged: int) -> Dataset:
+def _training(options: Search, judged: int) -> Dataset:
     """The rows to train on: not those that the search is judged by."""
     offset = judged if options.train_split == options.split else 0
-    return _load(options, options.train_split, options.train_limit, offset=offset)
+    return options.load(options.data, split=options.train_split, limit=options.train_limit, offset=offset)
 
 
-def _load(options: SearchOptions, split: str, limit: int | None, *, offset: int = 0) -> Dataset:
-    columns = [one.strip() for one in options.text_column.split(",")] if options.text_column else None
-    return load_data(
-        options.data,
-        text=columns[0] if columns and len(columns) == 1 else columns,
-        label=options.label_column,
-        split=split,
-        encoding=options.encoding,
-        limit=limit,
-        offset=offset,
-    )
-
-
-def _show(found: Found, options: SearchOptions) -> None:
+def _show(found: Found, options: Search) -> None:
     if options.json:
         facts = {"path": str(found.path), "method": found.method, "base": dict(found.base)}
         facts |= {"best": asdict(found.best), "importance": dict(found.importance)}

@@ -3,177 +3,132 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from types import TracebackType
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from unfooled.cli.advice import attack_next
-from unfooled.cli.app import Exit
-from unfooled.cli.compare import duration
-from unfooled.cli.values import listed, pairs
+from unfooled.cli.command import Command, option
+from unfooled.cli.exits import Exit, interrupted
+from unfooled.cli.options import Clean, Training, TrustCode, check_resume
+from unfooled.cli.progress import TrainProgress, duration
+from unfooled.cli.values import listed
 from unfooled.errors import UserError
-from unfooled.training.families import all_families, find_family
-from unfooled.training.preparation import DEFAULT_SHARE
+from unfooled.training.families import all_families, find_family, help_table
 from unfooled.training.sweep import sweep
 from unfooled.training.trainer import ClassifierFamily, Trained, find_classifier, train
-from unfooled.training.watching import TrainObserver
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainOptions:
-    model: str | None
-    data: str | None
-    out: Path | None
-    valid: str | None
-    split: str
-    text_column: str | None
-    label_column: str | None
-    encoding: str
-    limit: int | None
-    clean: str | None
-    given: Mapping[str, Any]  # the family's options that have a flag of their own
-    settings: tuple[str, ...]
-    sweep: int | None
-    sweep_time: float | None
-    sampler: str
-    resume: bool
-    restart: bool
-    list: bool
-    json: bool
+class FamilySettings(Command):
+    """Settings of families that have a flag of their own."""
+
+    epochs: int | None = option(None, "Most passes over the data.")
+    batch: int | None = option(None, "Texts per step.")
+    lr: float | None = option(None, "Learning rate.")
+    seed: int | None = option(None, "Same seed, same model. [default: 0]")
+    patience: int | None = option(None, "Epochs without gain before it stops.")
+    hidden: int | None = option(None, "Units per layer.")
+    layers: int | None = option(None, "Layers.")
+    pool: str | None = option(None, "lstm: `last` or `mean`.")
+    dropout: float | None = option(None, "Share dropped while training.")
+    vectors: str | None = option(None, "Word vectors: glove-6b-50d, none, or a file.")
+    body: str | None = option(None, "bert: folder or hub name to fine-tune. [default: minilm]")
+    max_length: int | None = option(None, "Tokens that are read; the rest is cut.")
+    minutes: float | None = option(None, "seq2seq: minutes of training, at most; the best epoch is kept.")
 
 
-class TrainProgress(TrainObserver):
-    """A bar of steps on standard error, and a line after each epoch."""
+@dataclass(frozen=True, kw_only=True)
+class Train(FamilySettings, Training, Clean, TrustCode):
+    EPILOG: ClassVar[str] = f"""\b
+Examples:
+  unfooled train --model lstm --data reviews.csv --out models/lstm
+  unfooled train --model bert --data mr --out models/bert --epochs 2 --max-length 64
+  unfooled train --model word-cnn --data nli.csv --text-column premise,hypothesis --out models/cnn
+  unfooled train --model svm --data reviews.csv --out models/svm --sweep 30
+  unfooled train --model lstm --data reviews.csv --out models/lstm --resume
+  unfooled train --model seq2seq-transformer --data train.en,train.de --valid val.en,val.de --out models/en-de
+  unfooled train --model seq2seq-lstm --data multi30k --text-column en,de --valid val --minutes 40 -o models/l
+\b
+{help_table()}
+\b
+Settings without a flag of their own: --set name=value. --list shows every setting and its default.
+"""
 
-    def __init__(self, console: Console, title: str) -> None:
-        self._console = console
-        self._title = self._shown = title
-        self._progress = Progress(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[unit]} {task.fields[state]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(elapsed_when_finished=False),
-            console=console,
-        )
-        self._task: Any = None
-        self._loss = ""
+    model: str | None = option(None, "A family from the list below.", "-m", show_default=False)
+    data: str | None = option(None, "Labelled texts or pairs: file, folder, set name.", "-d")
+    out: Path | None = option(None, "Folder of the model.", "-o")
+    sweep: int | None = option(None, "Train N times within the ranges below; keep the best.", min=1)
+    sweep_time: float | None = option(None, "Minutes after which no trial begins.", min=0)
+    sampler: str = option("tpe", "How a sweep draws: `tpe` or `random`.")
+    resume: bool = option(False, "Go on with a training or sweep that was stopped.")
+    restart: bool = option(False, "Replace the model in the folder.")
+    list_: bool = option(False, "Show families, settings and sweep ranges.", "--list")
 
-    def __enter__(self) -> TrainProgress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop()
-
-    def note(self, message: str) -> None:
-        self._console.print(message, highlight=False, markup=False)
-
-    def started(self, total: int, done: int) -> None:
-        self._stop()
-        if done:
-            self.note(f"going on after {done} of at most {total} steps")
-        self._loss = ""
-        self._task = self._progress.add_task(
-            escape(self._shown), total=total, completed=done, state="", unit="steps"
-        )
-        self._progress.start()
-
-    def step(self, done: int, loss: float | None) -> None:
-        if loss is not None:
-            self._loss = f"loss {loss:.3f}"
-        if self._task is not None:
-            self._progress.update(self._task, completed=done, state=self._loss)
-
-    def evaluated(self, epoch: int, metrics: Mapping[str, float]) -> None:
-        parts = [f"{name.replace('_', ' ')} {value:.3f}" for name, value in metrics.items()]
-        self.note(f"epoch {epoch}: validation {', '.join(parts)}")
-
-    def trial(self, number: int, total: int, options: Mapping[str, object]) -> None:
-        self._shown = f"{self._title} {number}/{total}"
-        settings = ", ".join(f"{name} {value}" for name, value in options.items())
-        self.note(f"trial {number} of {total}: {settings}")
-
-    def tried(self, number: int, accuracy: float | None) -> None:
-        self._stop()
-        if accuracy is not None:
-            self.note(f"trial {number}: validation accuracy {accuracy:.3f}")
-
-    def _stop(self) -> None:
-        if self._task is not None:
-            self._progress.stop()
-            self._progress.remove_task(self._task)
-            self._task = None
-
-
-def run_train(options: TrainOptions) -> int:
-    if options.list:
-        show_families(as_json=options.json)
-        return Exit.DONE
-    for name in ("model", "data", "out"):
-        if getattr(options, name) is None:
-            raise UserError(f"--{name} is missing", "see unfooled train --help; --list shows the families")
-    assert options.model is not None
-    assert options.data is not None
-    assert options.out is not None
-    family = find_family(options.model)
-    if options.resume and options.restart:
-        raise UserError("--resume and --restart contradict each other", "give one of them")
-    given = {name: value for name, value in options.given.items() if value is not None}
-    given |= {name.replace("-", "_"): value for name, value in pairs(options.settings, "--set").items()}
-    if options.sweep:
-        find_classifier(family.name)
-    data = _load(options, options.data, options.split, limit=options.limit)
-    valid = _valid(options)
-    console = Console(stderr=True, quiet=options.json)
-    shared: dict[str, Any] = {
-        "valid": valid,
-        "options": given,
-        "resume": options.resume,
-        "restart": options.restart,
-    }
-    with TrainProgress(console, family.name) as observer:
-        try:
-            if options.sweep:
-                trained = sweep(
-                    family.name,
-                    data,
-                    options.out,
-                    trials=options.sweep,
-                    minutes=options.sweep_time,
-                    sampler=cast(Literal["tpe", "random"], options.sampler),
-                    observer=observer,
-                    **shared,
+    def run(self) -> int:
+        if self.list_:
+            show_families(as_json=self.json)
+            return Exit.DONE
+        for name in ("model", "data", "out"):
+            if getattr(self, name) is None:
+                raise UserError(
+                    f"--{name} is missing", "see unfooled train --help; --list shows the families"
                 )
-            else:
-                trained = train(family.name, data, options.out, observer=observer, **shared)
-        except KeyboardInterrupt:
-            typer.echo(
-                f"interrupted: what is done so far is in {options.out}\n  → repeat the command with --resume",
-                err=True,
-            )
-            return Exit.INTERRUPTED
-    _show(trained, options)
-    return Exit.DONE
+        assert self.model is not None
+        assert self.data is not None
+        assert self.out is not None
+        family = find_family(self.model)
+        check_resume(resume=self.resume, restart=self.restart)
+        if self.sweep:
+            find_classifier(family.name)
+        data = self.load(self.data, limit=self.limit)
+        console = Console(stderr=True, quiet=self.json)
+        shared: dict[str, Any] = {
+            "valid": self.validation(self.data),
+            "options": self.given(FamilySettings),
+            "resume": self.resume,
+            "restart": self.restart,
+        }
+        with TrainProgress(console, family.name) as observer:
+            try:
+                if self.sweep:
+                    trained = sweep(
+                        family.name,
+                        data,
+                        self.out,
+                        trials=self.sweep,
+                        minutes=self.sweep_time,
+                        sampler=cast(Literal["tpe", "random"], self.sampler),
+                        observer=observer,
+                        **shared,
+                    )
+                else:
+                    trained = train(family.name, data, self.out, observer=observer, **shared)
+            except KeyboardInterrupt:
+                return interrupted(
+                    f"what is done so far is in {self.out}", "repeat the command with --resume"
+                )
+        _show(trained, self)
+        return Exit.DONE
+
+    def load(self, source: str, *, split: str | None = None, **more: Any) -> Any:
+        """What the family is trained on."""
+        assert self.model is not None
+        return find_family(self.model).load_data(
+            source,
+            text=listed(self.text_column),
+            label=self.label_column,
+            split=split or self.split,
+            encoding=self.encoding,
+            clean=self.clean,
+            limit=more.get("limit"),
+        )
 
 
 def show_families(*, as_json: bool) -> None:
@@ -200,7 +155,7 @@ def show_families(*, as_json: bool) -> None:
         console.print(table)
 
 
-def _show(trained: Trained, options: TrainOptions) -> None:
+def _show(trained: Trained, options: Train) -> None:
     if options.json:
         facts = {"path": str(trained.path), "family": trained.family, "seconds": trained.seconds}
         typer.echo(json.dumps(facts | {"metrics": trained.metrics}, indent=2))
@@ -221,31 +176,3 @@ def _show(trained: Trained, options: TrainOptions) -> None:
     assert options.out is not None
     line = attack_next(options.out, options.data, split=options.split, valid=options.valid, more=more)
     typer.echo(f"try next: {line}")
-
-
-def _valid(options: TrainOptions) -> Any:
-    """A share of the training rows, a file or named set, or another split of the same data."""
-    value = options.valid
-    if value is None:
-        return DEFAULT_SHARE
-    try:
-        return float(value)
-    except ValueError:
-        pass
-    if "," in value or Path(value).expanduser().exists() or value.startswith("hf:"):
-        return _load(options, value, options.split)
-    assert options.data is not None
-    return _load(options, options.data, value)
-
-
-def _load(options: TrainOptions, source: str, split: str, *, limit: int | None = None) -> Any:
-    assert options.model is not None
-    return find_family(options.model).load_data(
-        source,
-        text=listed(options.text_column),
-        label=options.label_column,
-        split=split,
-        encoding=options.encoding,
-        limit=limit,
-        clean=options.clean,
-    )

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import typer
 from rich.console import Console
@@ -14,24 +15,47 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from unfooled.checks.transfer import Transfer, TransferObserver, transfer
-from unfooled.cli.app import Exit
-from unfooled.cli.values import listed, literal, pairs, thresholds
+from unfooled.cli.command import argument, option
+from unfooled.cli.exits import Exit
+from unfooled.cli.options import LabelMap, Model, Thresholds
 from unfooled.metrics.summary import Rate
 from unfooled.report.diffs import visible
-from unfooled.victims.loading import load_victim
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransferOptions:
-    runs: tuple[Path, ...]
-    models: tuple[str, ...]
-    labels: str | None
-    label_map: str | None
-    thresholds: tuple[str, ...]
-    victim_options: tuple[str, ...]
-    trust_pickle: bool
-    again: bool
-    json: bool
+class TransferTexts(LabelMap, Thresholds, Model):
+    EPILOG: ClassVar[str] = """\b
+Examples:
+  unfooled transfer --from runs/x --to models/lstm
+  unfooled transfer --from runs/x --to models/lstm models/svm models/word-cnn
+  unfooled transfer --from runs/x --from runs/y --to models/lstm --json
+"""
+
+    runs: tuple[Path, ...] = option(..., "Folder of a run; may be repeated.", "--from")
+    to: tuple[str, ...] = option(..., "A model, as for `attack --model`; may be repeated.")
+    more: tuple[str, ...] = argument((), "More models.", show_default=False)
+    label_map: str | None = option(None, "Run label=model label, comma-separated.")
+    again: bool = option(False, "Score again what was scored before.")
+    json: bool = option(False, "Print the result as JSON and nothing else.")
+
+    def run(self) -> int:
+        console = Console(stderr=True, quiet=self.json)
+        found: list[Transfer] = []
+        columns = (TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn())
+        with Progress(*columns, console=console, transient=True) as progress:
+            bar = _Bar(progress)
+            # One model at a time: many large ones need not share the memory.
+            for model in (*self.to, *self.more):
+                victim = self.load_model(model, thresholds=self.thresholds())
+                found += [
+                    transfer(run, victim, label_map=self.mapped_labels(), observer=bar, again=self.again)
+                    for run in self.runs
+                ]
+        if self.json:
+            typer.echo(json.dumps([_brief(one) for one in found], indent=2))
+        else:
+            _show(found)
+        return Exit.SOME_ERRORS if any(one.errors for one in found) else Exit.DONE
 
 
 class _Bar(TransferObserver):
@@ -44,36 +68,6 @@ class _Bar(TransferObserver):
 
     def scored(self) -> None:
         self._progress.advance(self._task)
-
-
-def run_transfer(options: TransferOptions) -> int:
-    label_map = pairs(options.label_map.split(","), "--label-map") if options.label_map else None
-    settings = {
-        name: literal(value) for name, value in pairs(options.victim_options, "--victim-option").items()
-    }
-    console = Console(stderr=True, quiet=options.json)
-    found: list[Transfer] = []
-    columns = (TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = _Bar(progress)
-        # One model at a time: many large ones need not share the memory.
-        for model in options.models:
-            victim = load_victim(
-                model,
-                labels=listed(options.labels),
-                trust_pickle=options.trust_pickle,
-                thresholds=thresholds(options.thresholds),
-                **settings,
-            )
-            found += [
-                transfer(run, victim, label_map=label_map, observer=bar, again=options.again)
-                for run in options.runs
-            ]
-    if options.json:
-        typer.echo(json.dumps([_brief(one) for one in found], indent=2))
-    else:
-        _show(found)
-    return Exit.SOME_ERRORS if any(one.errors for one in found) else Exit.DONE
 
 
 def _show(found: Sequence[Transfer]) -> None:

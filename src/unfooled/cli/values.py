@@ -33,14 +33,19 @@ def pairs(given: Iterable[str], option: str) -> dict[str, str]:
     return found
 
 
-def thresholds(given: Iterable[str]) -> dict[str, str] | None:
-    """`offensive=0.8,hate=0.3`, each; None where none is given."""
-    return pairs((one for each in given for one in each.split(",")), "--threshold") or None
+def several(given: Iterable[str]) -> list[str]:
+    """Each of `a,b` and `c`: what may be repeated, separated by commas, or both."""
+    return [one for each in given for one in each.split(",")]
+
+
+def settings(given: Iterable[str]) -> dict[str, str]:
+    """`name=value`, each, of a family or method; `max-length` is `max_length`."""
+    return {name.replace("-", "_"): value for name, value in pairs(given, "--set").items()}
 
 
 def shares(given: Iterable[str], option: str) -> dict[str, float]:
     """`offensive=0.8,hate=0.5`, each, as numbers."""
-    found = pairs((one for each in given for one in each.split(",")), option)
+    found = pairs(several(given), option)
     try:
         return {name: float(value) for name, value in found.items()}
     except ValueError:

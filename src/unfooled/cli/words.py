@@ -6,14 +6,16 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import typer
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from unfooled.cli.app import Exit
-from unfooled.data.loading import load_data
+from unfooled.cli.command import option
+from unfooled.cli.options import Data
+from unfooled.cli.values import listed, pairs
 from unfooled.errors import UserError
 from unfooled.report.diffs import visible
 from unfooled.resources.class_words import KIND, ClassWords
@@ -21,54 +23,47 @@ from unfooled.training.class_words import count_class_words
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordsOptions:
-    data: str
-    out: Path
-    top: int
-    limit: int | None
-    split: str
-    text_column: str | None
-    label_column: str | None
-    edit: str | None
-    label_map: str | None
-    encoding: str
-    force: bool
-    json: bool
+class Words(Data):
+    EPILOG: ClassVar[str] = """\b
+Examples:
+  unfooled words --data train.csv --out words.json
+  unfooled words --data imdb --split train --out words.json --top 10
+  unfooled attack --model model.skops --data test.csv --attack strongest-words@3 --set search.words=words.json
+"""
 
+    data: str = option(..., "Labelled training texts: file, folder, set.", "-d")
+    out: Path = option(Path("words.json"), "The word file to write.", "-o")
+    top: int = option(5, "How many words of each class to show.", min=1)
+    limit: int | None = option(None, "The first N rows only.", "-n", min=1)
+    split: str = "train"
+    edit: str | None = option(None, "Which text column of a pair is counted. [default: the last]")
+    label_map: str | None = option(None, "Other names for the classes: old=new, comma-separated.")
+    force: bool = option(False, "Replace a file that exists.")
+    json: bool = option(False, "Print the lists as JSON and nothing else.")
 
-def run_words(options: WordsOptions) -> int:
-    _check_free(options.out, force=options.force)
-    columns = [one.strip() for one in options.text_column.split(",")] if options.text_column else None
-    data = load_data(
-        options.data,
-        text=columns[0] if columns and len(columns) == 1 else columns,
-        label=options.label_column,
-        edit=options.edit,
-        split=options.split,
-        encoding=options.encoding,
-        limit=options.limit,
-    )
-    console = Console(stderr=True, quiet=options.json)
-    examples = track(data, "counting words", total=len(data), console=console, transient=True)
-    words = renamed(count_class_words(data, examples), options.label_map)
-    words.write(options.out, top=options.top)
-    if options.json:
-        lists = {label: dict(words.strongest(n, options.top)) for n, label in enumerate(words.labels)}
-        typer.echo(json.dumps({"out": str(options.out), "strongest": lists}, indent=2, ensure_ascii=False))
-        return Exit.DONE
-    Console().print(table_of(words, options.top))
-    typer.echo(f"{len(words.words):,} words of {visible(data.name)}, written: {options.out}")
-    return Exit.DONE
+    def run(self) -> None:
+        _check_free(self.out, force=self.force)
+        data = self.load(self.data, edit=self.edit, limit=self.limit)
+        console = Console(stderr=True, quiet=self.json)
+        examples = track(data, "counting words", total=len(data), console=console, transient=True)
+        words = renamed(count_class_words(data, examples), self.label_map)
+        words.write(self.out, top=self.top)
+        if self.json:
+            lists = {label: dict(words.strongest(n, self.top)) for n, label in enumerate(words.labels)}
+            typer.echo(json.dumps({"out": str(self.out), "strongest": lists}, indent=2, ensure_ascii=False))
+            return
+        Console().print(table_of(words, self.top))
+        typer.echo(f"{len(words.words):,} words of {visible(data.name)}, written: {self.out}")
 
 
 def renamed(words: ClassWords, label_map: str | None) -> ClassWords:
     """The same counts with other names of the classes."""
     names = list(words.labels)
-    for pair in label_map.split(",") if label_map else ():
-        old, equals, new = (part.strip() for part in pair.partition("="))
-        if not equals or old not in words.labels or not new:
+    for old, new in pairs(listed(label_map) or (), "--label-map").items():
+        if old not in words.labels or not new:
             raise UserError(
-                f"--label-map {pair!r} renames no class", f"write old=new; classes: {', '.join(words.labels)}"
+                f"--label-map {f'{old}={new}'!r} renames no class",
+                f"write old=new; classes: {', '.join(words.labels)}",
             )
         names[words.labels.index(old)] = new
     if len(set(names)) < len(names):

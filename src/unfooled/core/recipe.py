@@ -17,6 +17,7 @@ from unfooled.core.attempt import Search
 from unfooled.core.victim import task_of
 from unfooled.errors import RunFileError, UnknownNameError
 from unfooled.plugins import registry, unknown_name
+from unfooled.values import read_number, read_truth
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,12 +257,10 @@ def _parsed(kind: Any, value: str) -> Any:
             return None
         (kind,) = (member for member in choices if member is not type(None))
     if kind is bool:
-        if value.lower() not in ("true", "false"):
-            raise ValueError("write true or false")
-        return value.lower() == "true"
+        return read_truth(value)
     if kind in (int, float):
         try:
-            number = kind(value)
+            number = read_number(value, whole=kind is int)
         except ValueError:
             raise ValueError(f"this setting is a number ({kind.__name__})") from None
         if not math.isfinite(number):

@@ -8,6 +8,7 @@ import shlex
 from typing import Any
 
 from unfooled.errors import VictimError
+from unfooled.values import read_number, read_truth
 
 
 def option(name: str, value: Any) -> str:
@@ -48,26 +49,17 @@ def require_not_negative(**numbers: float) -> None:
 
 
 def _as_bool(name: str, value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    word = str(value).lower()
-    if word in ("true", "yes", "on", "1"):
-        return True
-    if word in ("false", "no", "off", "0"):
-        return False
-    raise VictimError(f"{name}={value} is neither true nor false", f"write {option(name, True)}")
+    try:
+        return read_truth(value)
+    except ValueError:
+        raise VictimError(
+            f"{name}={value} is neither true nor false", f"write {option(name, True)}"
+        ) from None
 
 
 def _as_number(name: str, value: Any, default: float) -> float:
     try:
-        if isinstance(value, bool) or value is None:
-            raise ValueError
-        number = float(value)
-        if isinstance(default, float):
-            return number
-        if not number.is_integer():
-            raise ValueError
-        return int(number)
+        return read_number(value, whole=isinstance(default, int))
     except (TypeError, ValueError, OverflowError):
         kind = "number" if isinstance(default, float) else "whole number"
         raise VictimError(f"{name}={value} is not a {kind}", f"write {option(name, default)}") from None

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from unfooled.errors import UserError
 from unfooled.plugins import unknown_name
+from unfooled.values import read_number, read_truth
 
 S = TypeVar("S")
 
@@ -46,21 +47,20 @@ def as_type(name: str, value: Any, default: Any) -> Any:
 
 
 def _truth(name: str, value: Any) -> bool:
-    known = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False}
-    plain = str(value).strip().lower()
-    if plain not in known | {"0": False}:
-        raise UserError(f"{name}={value} is neither true nor false", f"write {name}=true or {name}=false")
-    return known.get(plain, False)
+    try:
+        return read_truth(value)
+    except ValueError:
+        raise UserError(
+            f"{name}={value} is neither true nor false", f"write {name}=true or {name}=false"
+        ) from None
 
 
 def _number(name: str, value: Any, *, whole: bool) -> int | float:
     try:
-        if isinstance(value, bool):
-            raise ValueError
-        number = float(value)
-        if not math.isfinite(number) or (whole and not number.is_integer()):
+        number = read_number(value, whole=whole)
+        if not math.isfinite(number):
             raise ValueError
     except (TypeError, ValueError):
         kind = "whole number" if whole else "number"
         raise UserError(f"{name}={value} is not a {kind}", f"write {name}=NUMBER") from None
-    return int(number) if whole else number
+    return number

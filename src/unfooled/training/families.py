@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from unfooled.errors import UserError
 from unfooled.plugins import registry, unknown_name
+from unfooled.values import read_number, read_truth
 
 if TYPE_CHECKING:
     from unfooled.training.trainer import Trained
@@ -164,12 +165,10 @@ def help_table() -> str:
 def _checked(name: str, value: Any, option: Option) -> Value:
     settled: Value
     try:
-        settled = _truth(value) if option.kind is bool else option.kind(value)
+        settled = _read(option.kind, value)
     except (TypeError, ValueError):
         wanted = {int: "a whole number", float: "a number", bool: "true or false"}[option.kind]
         raise UserError(f"{name} = {value} is not {wanted}", option.help) from None
-    if option.kind is int and isinstance(value, float) and value != settled:
-        raise UserError(f"{name} = {value} is not a whole number", option.help)
     if option.choices and settled not in option.choices:
         raise UserError(f"{name} = {value} is not known", f"choose from {', '.join(option.choices)}")
     low, high = option.least, option.most
@@ -184,9 +183,7 @@ def _checked(name: str, value: Any, option: Option) -> Value:
     return settled
 
 
-def _truth(value: Any) -> bool:
-    known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-    plain = str(value).strip().lower()
-    if plain not in known:
-        raise ValueError(value)
-    return known[plain]
+def _read(kind: type, value: Any) -> Value:
+    if kind is bool:
+        return read_truth(value)
+    return read_number(value, whole=kind is int) if kind in (int, float) else str(value)

@@ -5,14 +5,35 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from unfooled.cli.command import Command, argument, option
 from unfooled.core.recipe import Recipe, all_recipes, load_recipe
 from unfooled.plugins import registry
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attacks(Command):
+    json: bool = option(False, "As JSON.")
+
+    def run(self) -> None:
+        list_attacks(as_json=self.json)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Show(Command):
+    EPILOG: ClassVar[str] = "\b\nExample:\n  unfooled show textfooler@paper\n"
+
+    name: str = argument(..., "An attack, such as textfooler or textfooler@paper.")
+    json: bool = option(False, "As JSON.")
+
+    def run(self) -> None:
+        show_attack(self.name, as_json=self.json)
 
 
 def list_attacks(*, as_json: bool) -> None:

@@ -1,0 +1,186 @@
+"""A command is a frozen dataclass: a field is an option, written once, and `run` is what the command does.
+
+Commands are named in a table and imported when they run, so that `unfooled --help` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from unfooled.plugins import registry
+
+_DECLARED = "unfooled.cli"  # in the metadata of a field: how it is typed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """What `unfooled NAME …` was given, and what it does with it.
+
+    A plug-in adds one through the entry-point group `unfooled.command`; its docstring is its help.
+    """
+
+    EPILOG: ClassVar[str] = ""
+
+    def run(self) -> int | None:
+        """Do it; the exit code, where it is not 0."""
+        raise NotImplementedError
+
+    def trusted(self) -> AbstractContextManager[None]:
+        """What files may do while the command runs; see `options.Trust`."""
+        return nullcontext()
+
+
+def option(default: Any, help: str, *flags: str, **more: Any) -> Any:
+    """A field that is typed `--name`. A short flag adds to it, a long one replaces it; `...`: required."""
+    return _field(default, typer.Option, help, flags, more)
+
+
+def argument(default: Any, help: str, **more: Any) -> Any:
+    """A field that is typed without a name; `...`: required."""
+    return _field(default, typer.Argument, help, (), more)
+
+
+def _field(default: Any, kind: Any, help: str, flags: tuple[str, ...], more: dict[str, Any]) -> Any:
+    declared = {_DECLARED: (kind, help, flags, more)}
+    return field(default=MISSING if default is ... else default, metadata=declared)
+
+
+def build(name: str, kind: type[Command], help: str) -> TyperCommand:
+    """The command as typer knows it: its own options first, then the blocks that it shares with others."""
+    hints = get_type_hints(kind)
+    defaults = {each.name: each.default for each in fields(kind)}
+    several = {each for each, hint in hints.items() if get_origin(hint) is tuple}
+
+    def callback(**given: Any) -> None:
+        command = kind(**{name: tuple(v or ()) if name in several else v for name, v in given.items()})
+        with command.trusted():
+            raise typer.Exit(command.run() or 0)
+
+    parameters = [
+        _parameter(name, metadata, hints[name], defaults[name]) for name, metadata in _declared(kind).items()
+    ]
+    callback.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name, help=help, epilog=kind.EPILOG or None)(callback)
+    built = typer.main.get_command(alone)
+    assert isinstance(built, TyperCommand)
+    return built
+
+
+def _declared(kind: type[Command]) -> dict[str, Any]:
+    """How each field is typed. A class that only changes a default need not say it again."""
+    found: dict[str, Any] = {}
+    for owner in kind.__mro__:
+        own: Mapping[str, Field[Any]] = vars(owner).get("__dataclass_fields__", {})
+        for name in vars(owner).get("__annotations__", {}):
+            if name in own and _DECLARED in own[name].metadata:
+                found.setdefault(name, own[name].metadata[_DECLARED])
+    return found
+
+
+def _parameter(name: str, declared: Any, hint: Any, default: Any) -> inspect.Parameter:
+    kind, help, flags, more = declared
+    if get_origin(hint) is tuple:
+        hint = list[get_args(hint)[0]]  # type: ignore[misc]
+        hint, default = (hint | None, None) if default == () else (hint, default)
+    if kind is typer.Option and not any(flag.startswith("--") for flag in flags):
+        flags = (f"--{name.replace('_', '-')}", *flags)
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        annotation=Annotated[hint, kind(*flags, help=help, **more)],
+        default=inspect.Parameter.empty if default is MISSING else default,
+    )
+
+
+@dataclass(frozen=True)
+class Group:
+    """Commands under a name of their own, such as `unfooled study create`."""
+
+    help: str
+    commands: Table
+
+
+Table = Mapping[str, tuple[str, str] | Group]  # name: ("module:Class", the line that --help shows) or a group
+
+
+class Commands(Mapping[str, Any]):
+    """Those of a table, each imported when it is asked for."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._built: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._built:
+            self._built[name] = self._build(name, self._table[name])
+        return self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def help(self, name: str) -> str:
+        entry = self._table[name]
+        return entry.help if isinstance(entry, Group) else entry[1]
+
+    def _build(self, name: str, entry: tuple[str, str] | Group) -> Any:
+        if isinstance(entry, Group):
+            return LazyGroup(
+                Commands(entry.commands),
+                name=name,
+                help=entry.help,
+                no_args_is_help=True,
+                rich_markup_mode=None,
+            )
+        module, _, attribute = entry[0].partition(":")
+        return build(name, getattr(importlib.import_module(module), attribute), entry[1])
+
+
+class AllCommands(Commands):
+    """Those of the table, and those of plug-ins."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._table or name in self._built:
+            return super().__getitem__(name)
+        if name not in registry.names("command"):
+            raise KeyError(name)
+        return self._built.setdefault(name, build(name, registry.load("command", name), self.help(name)))
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._table
+        yield from (name for name in registry.names("command") if name not in self._table)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def help(self, name: str) -> str:
+        if name in self._table:
+            return super().help(name)
+        return inspect.getdoc(registry.load("command", name)) or ""
+
+
+class LazyGroup(TyperGroup):
+    """Lists its commands without importing them."""
+
+    def __init__(self, table: Commands, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._listed = table
+        self.commands = table  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        listed = {name: TyperCommand(name, help=self._listed.help(name)) for name in self._listed}
+        TyperGroup(name=self.name, commands=dict(listed)).format_commands(ctx, formatter)

@@ -1,0 +1,53 @@
+"""`unfooled measure`."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from unfooled.cli.command import argument, option
+from unfooled.cli.options import TrustCode
+from unfooled.metrics.measures import measure_run, parse_measure
+from unfooled.metrics.summary import Mean
+from unfooled.runs.file import RunFile
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure(TrustCode):
+    EPILOG: ClassVar[str] = """\b
+Examples:
+  unfooled measure runs/x
+  unfooled measure runs/x --with similarity:use --with perplexity:trigram --with grammar --with same-pos
+\b
+Measures: similarity[:minilm, use, potion] · perplexity[:trigram, smollm2] · grammar[:harper, link-grammar] ·
+edit-distance · same-pos · changed-pos. link-grammar needs the program link-parser (Debian: link-grammar).
+"""
+
+    folder: Path = argument(..., "Folder of a finished run.", metavar="RUN")
+    with_: tuple[str, ...] = option(
+        (), "A measure, repeated for several. [default: similarity, edit-distance]", "--with"
+    )
+    json: bool = option(False, "As JSON.")
+
+    def run(self) -> None:
+        names = self.with_ or ("similarity", "edit-distance")
+        with Progress(console=Console(stderr=True, quiet=self.json), transient=True) as bar:
+            task = bar.add_task("measuring")
+            done = measure_run(
+                self.folder, names, progress=lambda now, all_: bar.update(task, completed=now, total=all_)
+            )
+        with closing(RunFile.read(self.folder)) as file:
+            found = {name: Mean.of(list(file.measured(name).values())) for name in done}
+        if self.json:
+            typer.echo(json.dumps({name: mean.to_dict() for name, mean in found.items()}, indent=2))
+            return
+        for name, mean in found.items():
+            told = f"{mean.value:.3f} ({mean.low:.3f} – {mean.high:.3f}, n = {mean.n})"
+            typer.echo(f"{name}: {parse_measure(name)[0].title}: {told if mean.n else 'nothing fell'}")

@@ -1,0 +1,22 @@
+"""`unfooled summary`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from unfooled.cli.command import Command, argument, option
+from unfooled.cli.render import show_run
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowSummary(Command):
+    EPILOG: ClassVar[str] = "\b\nExample:\n  unfooled summary runs/x --examples 10\n"
+
+    folder: Path = argument(..., "Folder of a run.", metavar="RUN")
+    examples: int = option(5, "How many word diffs to show.", min=0)
+    json: bool = option(False, "As JSON.")
+
+    def run(self) -> None:
+        show_run(self.folder, examples=self.examples, as_json=self.json)
