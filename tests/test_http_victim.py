@@ -24,6 +24,7 @@ from unfooled.core.victim_oracle import AsyncVictimOracle, oracle_for
 from unfooled.errors import VictimError
 from unfooled.victims.checks import check_victim
 from unfooled.victims.fake import FakeVictim
+from unfooled.victims.http import connection
 from unfooled.victims.http.connection import UnreachableError
 from unfooled.victims.http.endpoint import HttpVictim
 from unfooled.victims.loading import load_victim
@@ -572,3 +573,17 @@ def test_connections_are_kept_and_closed(server: Server, connect: Connect) -> No
     assert not victim_threads() - others
     assert threading.active_count() <= before + 1
     assert victim.predict(["great"]).shape == (1, 2)  # opens again
+
+
+def test_a_line_that_is_busy_is_left_without_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The garbage collector may close it at any moment, and would print whatever is raised."""
+    monkeypatch.setattr(connection, "CLOSE_SECONDS", 0.05)
+    line = connection.Line(concurrency=1, timeout=1.0, rate_limit=0.0)
+    free = threading.Event()
+    line._loop.call_soon_threadsafe(free.wait)
+    line.close()
+    assert line._thread.is_alive()
+    free.set()
+    line._thread.join()
+    line.close()
+    assert line._loop.is_closed()

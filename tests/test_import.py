@@ -101,7 +101,14 @@ def test_a_text_log_gives_its_own_closing_statistics(tmp_path: Path) -> None:
     assert skipped.label == 1  # not what the model said
     with RunFile.read(tmp_path / "run") as run:
         assert run.labels == ("Negative", "Positive")
-        assert "does not tell the queries" in run.header["environment"]["notices"][1]
+        assert "does not tell the queries;" in run.header["environment"]["notices"][1]
+
+
+def test_a_log_that_tells_the_queries_of_some_says_of_how_many_not(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(CSV.replace(",30,", ",,"), encoding="utf-8")
+    import_textattack(tmp_path / "log.csv", out=tmp_path / "run")
+    with RunFile.read(tmp_path / "run") as run:
+        assert "the queries of 1 of 4 examples; they" in run.header["environment"]["notices"][1]
 
 
 def test_a_table_at_the_end_and_other_colours(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from unfooled.core.result import Outcome, Result
 from unfooled.errors import RunFileError
 from unfooled.runs import sealed
-from unfooled.runs.file import RESULTS, SCHEMA_VERSION, RunFile
+from unfooled.runs.file import MEASURES, RESULTS, SCHEMA_VERSION, RunFile
 from unfooled.runs.rows import to_row
 from unfooled.text import Edit
 
@@ -533,6 +533,19 @@ def test_what_is_not_a_number_is_kept_as_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links of POSIX")
+def test_zeros_with_a_sign_and_whole_numbers_are_no_damage(tmp_path: Path) -> None:
+    values = {0: -0.0, 1: 0.0, 2: 3, 3: True}
+    with RunFile.open(tmp_path, HEADER) as run:
+        run.add(replace(make(0), similarity=-0.0))
+        run.add(replace(make(1), similarity=1))
+        run.flush()
+        with run._db:
+            sealed.put(run._db, MEASURES, [("loss", key, value) for key, value in values.items()])
+    with RunFile.read(tmp_path) as run:
+        assert [result.similarity for result in run.results()] == [0.0, 1.0]
+        assert run.measured("loss") == values
+
+
 def test_a_planted_lock_harms_no_other_file(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("precious")
     (tmp_path / "run.lock").symlink_to(tmp_path / "mine")

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from tiny_models import tiny
 from unfooled.cli.app import app
 from unfooled.defenses.harden import harden
+from unfooled.defenses.named import check_settings
 from unfooled.errors import ResourceError, UserError, VictimError
 from unfooled.people.web.repeating import ModelArguments
 from unfooled.resources.encoders import open_encoder
@@ -411,3 +412,49 @@ def test_no_command_imports_from_the_current_folder(trapped: Path, tmp_path: Pat
         done = subprocess.run(command, cwd=trapped, env=environment, capture_output=True, text=True)
         assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text(encoding="utf-8")
         assert done.returncode == 0, done.stderr
+
+
+# -- folders deep and descriptions large --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [["minilm"], {"a": 1}, "1e12", "99999999999", 10**400, "inf", "nan"])
+@pytest.mark.parametrize("name", ["table", "tagger", "encoder", "copies"])
+def test_settings_of_a_folder_are_words_and_sane_numbers(tmp_path: Path, name: str, value: Any) -> None:
+    with pytest.raises(VictimError) as caught:
+        check_settings({name: value}, tmp_path)
+    assert name in caught.value.cause
+    assert check_settings({"vote": "mean-probs", "copies": 10, "fresh": False}, tmp_path)["copies"] == 10
+
+
+@pytest.mark.parametrize("name", ["config.json", "defense.json"])
+def test_a_description_that_is_far_too_large_is_not_read(
+    base: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (base / name).open("wb") as file:
+        file.truncate(100 << 20)  # a hole: it takes no place on disk
+
+    def read(path: Path, *_: object, **__: object) -> str:
+        raise AssertionError(f"{path} was read")
+
+    monkeypatch.setattr(Path, "read_text", read)
+    with pytest.raises(VictimError, match="far too"):
+        load_victim(str(base))
+
+
+@pytest.mark.parametrize(
+    ("place", "content", "told"),
+    [
+        ("1/2/modules.json", [{"path": "", "type": "payload.Module"}], "payload.Module"),
+        ("1/2/router_config.json", {"types": {"a": "payload.Module"}}, "payload.Module"),
+        ("1/2/config.json", {"activation_function": "payload.f"}, "payload.f"),
+        ("1/2/config.json", {"auto_map": {"AutoModel": "payload.M"}}, "payload.M"),
+        ("1/2/pytorch_model.bin", {}, "holds a pickle"),
+    ],
+)
+def test_modules_inside_modules_bring_no_code(base: Path, place: str, content: Any, told: str) -> None:
+    kind = "sentence_transformers.SentenceTransformer"
+    (base / "modules.json").write_text(json.dumps([{"path": "1/2", "type": kind}]), encoding="utf-8")
+    (base / place).parent.mkdir(parents=True)
+    (base / place).write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ResourceError, match=told):
+        open_encoder(str(base))

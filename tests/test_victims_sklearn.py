@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import pickle
+import struct
 import subprocess
 import sys
 import threading
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -445,3 +447,36 @@ def test_pipelines_for_several_labels_at_once_are_not_supported() -> None:
         with pytest.raises(VictimError, match="several labels at once") as caught:
             SklearnVictim(pipeline)
         assert "not supported yet" in caught.value.remedy
+
+
+def packed(path: Path, *, claimed: int | None = None, method: int = zipfile.ZIP_DEFLATED) -> Path:
+    """A skops file of some kilobytes with a hundred megabytes of blanks in its schema."""
+    with zipfile.ZipFile(path, "w", method) as archive, archive.open("schema.json", "w") as file:
+        for _ in range(100):
+            file.write(b" " * (1 << 20))
+    if claimed is not None:  # the size in the list at the archive's end, which readers believe
+        content = bytearray(path.read_bytes())
+        struct.pack_into("<L", content, content.rindex(b"PK\x01\x02") + 24, claimed)
+        path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("claimed", [None, 100])
+def test_a_skops_file_that_unpacks_to_far_more_than_it_is_is_not_unpacked(
+    tmp_path: Path, claimed: int | None
+) -> None:
+    path = packed(tmp_path / "bomb.skops", claimed=claimed)
+    assert path.stat().st_size < 1 << 20
+    tracemalloc.start()
+    try:
+        with pytest.raises(VictimError, match="unpacked, far too many") as caught:
+            load_victim(str(path))
+        assert tracemalloc.get_traced_memory()[1] < 20 << 20
+    finally:
+        tracemalloc.stop()
+    assert "without compression" in caught.value.remedy
+
+
+def test_a_skops_file_packed_in_an_unusual_way_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(VictimError, match="unusual way"):
+        load_victim(str(packed(tmp_path / "bomb.skops", method=zipfile.ZIP_LZMA)))

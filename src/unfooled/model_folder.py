@@ -21,7 +21,7 @@ _CONFIGS = (
     "preprocessor_config.json", "config_sentence_transformers.json", "sentence_bert_config.json",
     "adapter_config.json", "modules.json", "router_config.json",
 )  # fmt: skip
-_LARGEST_FILE = 64 * 1024 * 1024  # of a configuration; the largest known ones have a few megabytes
+LARGEST_CONFIG = 64 * 1024 * 1024  # of a configuration; the largest known ones have a few megabytes
 _LARGEST_NUMBER = 1 << 24
 _MOST_LAYERS = 1000
 _MOST_CLASSES = 100_000
@@ -63,9 +63,10 @@ def check_model_folder(folder: Path, name: str, error: type[UserError]) -> None:
 
 
 def _configurations(folder: Path) -> Iterator[Path]:
-    """Of the folder and of the modules below it."""
+    """Of the folder and of the modules below it: however deep where a list of modules says where they lie."""
+    below = "**" if (folder / "modules.json").is_file() else "*"
     for known in _CONFIGS:
-        for path in (folder / known, *sorted(folder.glob(f"*/{known}"))):
+        for path in sorted({folder / known, *folder.glob(f"{below}/{known}")}):
             if path.is_file():
                 yield path
 
@@ -76,7 +77,7 @@ def _keys_path(path: Path, folder: Path) -> str:
 
 def _read(path: Path, name: str, error: type[UserError]) -> Any:
     """The file's content; None where it is no JSON, which the loader of the model will say better."""
-    if path.stat().st_size > _LARGEST_FILE:
+    if path.stat().st_size > LARGEST_CONFIG:
         raise error(
             f"{name}/{path.name} has {path.stat().st_size / 1e6:,.0f} MB, far too many for a configuration",
             "copy or download the model again",

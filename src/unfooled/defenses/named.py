@@ -70,15 +70,29 @@ def check_settings(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The settings of a folder, with what they name found and their sizes sane."""
     checked = dict(settings)
     for name, value in settings.items():
+        if not isinstance(value, str | int | float | None):
+            raise VictimError(
+                f"{folder}: the setting {name} is neither a word nor a number", "harden the model again"
+            )
         if name in _MODELS and value:
             checked[name] = _named_in(name, str(value), folder, model=True)
         elif name in _TABLES and value and value not in built_in():
             checked[name] = _named_in(name, str(value), folder, model=False)
-        elif isinstance(value, int | float) and name != "seed" and not abs(value) <= _LARGEST:
+        elif name != "seed" and not _is_sane(value):
             raise VictimError(
                 f"{folder}: the setting {name}={str(value)[:20]} makes no sense", f"give {option(name, 10)}"
             )
     return checked
+
+
+def _is_sane(value: str | int | float | None) -> bool:
+    """Whether it is no number, or one of a sane size; a number may be written as text."""
+    try:
+        return value is None or abs(float(value)) <= _LARGEST
+    except ValueError:
+        return True  # a word
+    except OverflowError:
+        return False
 
 
 def _named_in(name: str, value: str, folder: Path, *, model: bool) -> str:

@@ -22,6 +22,7 @@ from unfooled.defenses.named import check_settings, named_model, opening, relati
 from unfooled.defenses.settings import build, settle
 from unfooled.errors import UserError, VictimError
 from unfooled.files import write_json
+from unfooled.model_folder import LARGEST_CONFIG
 from unfooled.plugins import unknown_name
 from unfooled.victims.loading import DEFENSE_FILE, load_victim
 
@@ -146,6 +147,8 @@ def _wrapped(method: str, model: Victim, settings: Mapping[str, Any], *, name: s
 def _read(folder: Path) -> dict[str, Any]:
     path = folder / DEFENSE_FILE
     try:
+        if path.stat().st_size > LARGEST_CONFIG:
+            raise ValueError("it is far too large")
         content = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(content, dict) or content.get("format") != 1:
             raise ValueError("it is of another format")

@@ -153,7 +153,7 @@ def _load(name: str) -> Any:
 
 def _refuse_pickles(folder: Path, name: str) -> None:
     """Layers behind the transformer are read from a pickle where there is nothing else."""
-    for pickled in sorted(folder.glob("*/pytorch_model.bin")):
+    for pickled in sorted(folder.rglob("*/pytorch_model.bin")):
         if not pickled.with_name("model.safetensors").is_file() and not granted().pickle:
             raise ResourceError(
                 f"{name} holds a pickle, {pickled.relative_to(folder)}, which can run code when it is opened",

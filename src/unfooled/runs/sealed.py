@@ -84,7 +84,7 @@ def put(database: sqlite3.Connection, table: Table, rows: Sequence[Values]) -> N
         raise DamageError(f"the seal of {table.name} is missing")
     number, total = found[0], int(found[1], 16)
     for row in rows:
-        values = [_as_stored(value) for value in row]
+        values = [_as_stored(value, column) for value, column in zip(row, table.columns, strict=True)]
         checksum = table.checksum(values)
         keys = values[: table.keys]
         old = database.execute(f"SELECT checksum FROM {table.name} WHERE {same_key}", keys).fetchone()
@@ -95,11 +95,11 @@ def put(database: sqlite3.Connection, table: Table, rows: Sequence[Values]) -> N
     database.execute("UPDATE seals SET rows = ?, sum = ? WHERE name = ?", seal)
 
 
-def _as_stored(value: Any) -> Any:
-    """What SQLite will give back: plain numbers, and nothing for what is not a number."""
-    if isinstance(value, float):
-        return None if math.isnan(value) else float(value)
-    return value
+def _as_stored(value: Any, column: str) -> Any:
+    """What SQLite will give back: plain numbers, a zero without a sign, and nothing for what is no number."""
+    if isinstance(value, float) or (isinstance(value, int) and column.split()[1] == "REAL"):
+        return None if math.isnan(value) else float(value) + 0.0  # which turns -0.0 into 0.0
+    return int(value) if isinstance(value, bool) else value
 
 
 def rows(

@@ -101,8 +101,9 @@ def import_textattack(
     names = _classes(path, entries, labels)
     results, several = _results(entries, names)
     notices = [f"imported from a log of TextAttack, {path.name}: no model was asked, nothing can be resumed"]
-    if entries[0].queries is None:
-        notices.append("the log does not tell the queries; they are not 0")
+    if unknown := sum(entry.queries is None for entry in entries):
+        of = "" if unknown == len(entries) else f" of {unknown} of {len(entries)} examples"
+        notices.append(f"the log does not tell the queries{of}; they are not 0")
     if len(names) > 2 and any(entry.truth is None for entry in entries):
         notices.append(
             "the log does not tell the true class of skipped examples: another one than the model's stands "

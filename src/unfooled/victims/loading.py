@@ -12,6 +12,7 @@ from typing import Any
 from unfooled.core.victim import Reloadable, Victim
 from unfooled.core.victim_options import as_type, require_positive
 from unfooled.errors import VictimError
+from unfooled.model_folder import LARGEST_CONFIG
 from unfooled.plugins import registry
 from unfooled.trust import granted, trusting
 from unfooled.victims.labels import parse_labels
@@ -118,6 +119,8 @@ def split_spec(spec: str) -> tuple[str, str]:
 def _writes_text(folder: Path) -> bool:
     """Whether the model is an encoder-decoder that was not made to choose a class."""
     try:
+        if (folder / "config.json").stat().st_size > LARGEST_CONFIG:
+            return False
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         kinds = " ".join(map(str, config.get("architectures") or ()))
         return bool(config.get("is_encoder_decoder")) and "Classif" not in kinds

@@ -15,6 +15,7 @@ from unfooled.errors import MissingExtraError, VictimError
 T = TypeVar("T")
 
 CONNECT_SECONDS = 5.0
+CLOSE_SECONDS = 5.0
 
 
 class UnreachableError(VictimError):
@@ -137,15 +138,20 @@ class Line:
         if threading.current_thread() is self._thread:
             self._loop.stop()
             return
-        asyncio.run_coroutine_threadsafe(self._finish(), self._loop).result(timeout=5)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(timeout=5)
-        self._loop.close()
+        if self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(self._finish(), self._loop)
+            self._thread.join(timeout=CLOSE_SECONDS)
+        # Also called by the garbage collector, which prints what is raised: a busy thread ends by itself.
+        if not self._thread.is_alive():
+            self._loop.close()
 
     async def _finish(self) -> None:
-        """Let what was under way end (the user may have pressed Ctrl-C), then hang up."""
+        """Let what was under way end (the user may have pressed Ctrl-C), then hang up and end the thread."""
         others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        await self._client.aclose()
+        try:
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+            await self._client.aclose()
+        finally:
+            self._loop.call_soon(self._loop.stop)

@@ -33,6 +33,7 @@ from unfooled.victims.labels import settle_labels
 from unfooled.victims.sklearn.bag_of_words import FastWords
 from unfooled.victims.sklearn.content_digest import stable_digest
 from unfooled.victims.sklearn.plain_skops import NotPlainError, read_plain
+from unfooled.victims.sklearn.unpacked_size import require_unpackable
 
 Pairs = Literal["join", "pass"]
 
@@ -197,6 +198,7 @@ def load_skops(path: Path) -> Any:
         import sklearn  # noqa: F401
     except ImportError:
         raise MissingExtraError("reading a scikit-learn model", "sklearn") from None
+    require_unpackable(path)
     with contextlib.suppress(NotPlainError):
         return read_plain(path)
     try:
