@@ -63,7 +63,8 @@ def test_a_search_keeps_the_best_as_a_model(base: str, tmp_path: Path) -> None:
         assert 0.02 <= one.settings["sigma"] <= 10
         assert 2 <= one.settings["copies"] <= 15
     assert len({one.settings["sigma"] for one in found.trials}) == 4
-    victim = load_victim(str(found.path))
+    # The model lies elsewhere, so it is named again: a folder may only name what is below or beside it.
+    victim = load_victim(str(found.path), model=base)
     assert isinstance(victim, FiveVictim)
     assert victim.settings.copies == found.best.settings["copies"]
     decided = victim.predict(SMALL["clean"].texts).argmax(axis=1)

@@ -42,7 +42,8 @@ Examples:
   unfooled search --method fact --model models/bert --data mr --train-limit 2000 --trials 8 --out searches/x
   unfooled search --method five --model models/bert --data mr --minutes 30 --out searches/five --resume
 \b
-The result in OUT/best is a model for every other command; OUT also holds search.json, history.png and
+The result in OUT/best is a model for every other command (a defence around a model that lies elsewhere needs
+--victim-option model=MODEL there); OUT also holds search.json, history.png and
 importance.png. --list of `unfooled harden` shows the ranges.
 """
 
