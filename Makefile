@@ -46,11 +46,11 @@ docs: $(STAMP)
 dist:
 	rm -rf dist build/dist
 	$(PYTHON) -m venv build/dist/builder
-	build/dist/builder/bin/python -m pip install --quiet "setuptools>=77"
+	build/dist/builder/bin/python -P -m pip install --quiet "setuptools>=77"
 	build/dist/builder/bin/python -c "from setuptools import build_meta; build_meta.build_sdist('dist')"
-	build/dist/builder/bin/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist dist/*.tar.gz
+	build/dist/builder/bin/python -P -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist dist/*.tar.gz
 	$(PYTHON) -m venv build/dist/empty
-	build/dist/empty/bin/python -m pip install --quiet --constraint constraints.txt dist/*.whl
+	build/dist/empty/bin/python -P -m pip install --quiet --constraint constraints.txt dist/*.whl
 	build/dist/empty/bin/python -I tests/smoke_installed.py $(DATA_FILES)
 	ls -l dist
 

@@ -40,7 +40,6 @@ COMMANDS_OF_WINGS = {
     "cli.reproduce",
     "cli.study",
     "cli.study_tables",
-    "cli.train",
 }
 # The type of `Run.summary()`: named for readers and type checkers, imported only through the registry.
 ANNOTATIONS = {

@@ -98,4 +98,4 @@ def test_make_says_what_it_does_not_check(tmp_path: Path) -> None:
 
 def test_pip_is_never_the_folder_one_stands_in() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert makefile.count(" -m pip") == makefile.count(" -P -m pip") == 1
+    assert makefile.count(" -m pip") == makefile.count(" -P -m pip") > 0

@@ -402,7 +402,7 @@ def test_train_and_attack_from_the_command_line(tmp_path: Path, monkeypatch: pyt
         typed(*wanted, "textfooler")
     with pytest.raises(UserError, match="for classifiers"):
         typed(*wanted, "typo", "--clean", "tweets")
-    with pytest.raises(UserError, match="for classifiers"):
+    with pytest.raises(UserError, match="is no classifier"):
         typed("train", "--model", "seq2seq-lstm", "--data", data, "--out", "n", "--sweep", "2")
 
 

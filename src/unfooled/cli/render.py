@@ -66,7 +66,7 @@ def show_run(path: Path, *, examples: int, as_json: bool, told: bool = False) ->
         if not summary.attacked:
             _print_skipped(console, file.results(outcome="skipped"))
         _print_verdict(console, file.header.get(f"{PREFIX}verdict"))
-        console.print(f"\nrun: {path}", highlight=False, markup=False)
+        console.print(f"\nrun: {path}", highlight=False, markup=False, soft_wrap=True)
     return summary
 
 

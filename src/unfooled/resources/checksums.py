@@ -11,10 +11,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
+
+from unfooled.files import write_whole
 
 CHECKSUMS = "checksums.json"
 _LATER = ("record.json", CHECKSUMS)  # written after the files that are listed
@@ -85,9 +86,7 @@ def _remember(note: Path, noted: Listed) -> None:
 
 
 def _write(path: Path, listed: Listed) -> None:
-    part = path.with_suffix(f".{os.getpid()}")
-    part.write_text(json.dumps(listed, indent=0) + "\n", encoding="utf-8")
-    os.replace(part, path)
+    write_whole(path, json.dumps(listed, indent=0) + "\n")
 
 
 def _described(path: Path) -> tuple[int, int, str]:
