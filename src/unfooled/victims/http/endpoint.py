@@ -123,7 +123,7 @@ class HttpVictim(Reloadable):
 
     @property
     def capabilities(self) -> frozenset[str]:
-        if self._hard is None:
+        if self._hard is None and self.labels:  # which may ask the endpoint, so before the loop is busy
             self._hard = self._look(self._read).hard
         return frozenset() if self._hard else frozenset({"probabilities"})
 
