@@ -24,6 +24,13 @@ class Plan:
     differs: str
 
 
+def by_scale(*, smoke: tuple[Stage, ...], small: Plan, paper: Plan) -> Callable[[Scale], Plan]:
+    """What to do at each scale; the smoke test only shows that every stage can be done."""
+    tiny = Plan(stages=smoke, settings=("Tiny models and texts.",), differs="Nothing is meant.")
+    plans: dict[Scale, Plan] = {"smoke": tiny, "small": small, "paper": paper}
+    return plans.__getitem__
+
+
 @dataclass(frozen=True)
 class Cell:
     """What the paper prints in a place, and what was measured there."""
