@@ -65,13 +65,13 @@ def _inside(task: str, victim: str, attack: str, what: str) -> Q:
 
 def _more_inside(first: str, second: str, what: str) -> More:
     """What GS-EC moves inside one victim of sentiment against another; they break other rows."""
-    moved = (_inside("sentiment", victim, "gs-ec", what) for victim in (first, second))
-    return More(*moved, names=(VICTIMS[first], VICTIMS[second]), paired=False)
+    moved, less = (_inside("sentiment", victim, "gs-ec", what) for victim in (first, second))
+    return More(moved, less, names=(VICTIMS[first], VICTIMS[second]), paired=False)
 
 
 def _lstm_above_transformer(attack: str, what: str, *, paired: bool) -> More:
-    stages = (Q(f"{TRANSLATION[model]}-{attack}", what) for model in ("lstm", "transformer"))
-    return More(*stages, names=("LSTM", "Transformer"), paired=paired)
+    lstm, transformer = (Q(f"{stage}-{attack}", what) for stage in TRANSLATION.values())
+    return More(lstm, transformer, names=("LSTM", "Transformer"), paired=paired)
 
 
 CLAIMS = (
