@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from unfooled.papers import smoke
 from unfooled.papers.claims import All, AtLeast, Claim, More, Near, Unmeasured
 from unfooled.papers.findings import Quantity as Q
-from unfooled.papers.paper import Bars, Cell, Curves, Paper, Plan, Table, by_scale
+from unfooled.papers.paper import Bars, Cell, Curves, Paper, Table, by_scale
 from unfooled.papers.stages import Attack, Model, Rows, Settings, Stage, Train, settings
 
 VICTIMS = {"lstm": "word-LSTM", "cnn": "word-CNN", "bert": "BERT"}
@@ -136,9 +136,7 @@ _WHY = (
 )
 _HOW_PAPER = ("bert-base-uncased as victim and masked language model, whole test sets of TREC and MR.",)
 plan = by_scale(
-    smoke=stages(_SMOKE),
-    small=Plan(stages=stages(_SMALL), settings=_HOW, differs=_WHY),
-    paper=Plan(stages=stages(_PAPER), settings=_HOW_PAPER, differs="Other seeds and library versions."),
+    stages, _SMOKE, (_SMALL, _HOW, _WHY), (_PAPER, _HOW_PAPER, "Other seeds and library versions.")
 )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from unfooled.papers import smoke
 from unfooled.papers.claims import All, AtLeast, Claim, More, Unmeasured
 from unfooled.papers.findings import Quantity as Q
-from unfooled.papers.paper import Bars, Cell, Counts, Paper, Plan, Table, by_scale
+from unfooled.papers.paper import Bars, Cell, Counts, Paper, Table, by_scale
 from unfooled.papers.stages import (
     Attack,
     Model,
@@ -151,9 +151,7 @@ _HOW_PAPER = (
     "bert-base-uncased on tweets and movie sentences from the hub; Datamuse where it can be reached.",
 )
 plan = by_scale(
-    smoke=stages(_SMOKE),
-    small=Plan(stages=stages(_SMALL), settings=_HOW, differs=_WHY),
-    paper=Plan(stages=stages(_PAPER), settings=_HOW_PAPER, differs="Other data, seeds and library versions."),
+    stages, _SMOKE, (_SMALL, _HOW, _WHY), (_PAPER, _HOW_PAPER, "Other data, seeds and library versions.")
 )
 
 
@@ -167,24 +165,9 @@ def _between(what: str, low: float, high: float) -> All:
     return All((AtLeast(figure, low, name=what), AtLeast(figure, high, most=True, name=what)))
 
 
-def _fewer(place: str) -> Claim:
-    return Claim(
-        f"{place}-fewer-edits",
-        f"In the order of gradients fewer words must be changed than in random order ({PLACES[place]}).",
-        "asked for as a next check; no figure",
-        "words changed per success, texts where both orders succeed, row by row",
-        _more(place, "words", "random", "gradient"),
-    )
-
-
-def _stronger(place: str) -> Claim:
-    return Claim(
-        f"{place}-stronger",
-        f"In the order of gradients more texts fall than in random order ({PLACES[place]}).",
-        "asked for as a next check; no figure",
-        "success of the attacked texts, row by row",
-        _more(place, "success", "gradient", "random"),
-    )
+def _order(place: str, name: str, effect: str, how: str, rule: More) -> Claim:
+    sentence = f"In the order of gradients {effect} than in random order ({PLACES[place]})."
+    return Claim(f"{place}-{name}", sentence, "asked for as a next check; no figure", how, rule)
 
 
 def _transfers(place: str, other: str) -> Claim:
@@ -220,8 +203,26 @@ CLAIMS = (
         "words changed per success, tweets; between 1.5 and 2.5",
         _between("words", 1.5, 2.5),
     ),
-    *(_fewer(place) for place in PLACES),
-    *(_stronger(place) for place in PLACES),
+    *(
+        _order(
+            place,
+            "fewer-edits",
+            "fewer words must be changed",
+            "words changed per success, texts where both orders succeed, row by row",
+            _more(place, "words", "random", "gradient"),
+        )
+        for place in PLACES
+    ),
+    *(
+        _order(
+            place,
+            "stronger",
+            "more texts fall",
+            "success of the attacked texts, row by row",
+            _more(place, "success", "gradient", "random"),
+        )
+        for place in PLACES
+    ),
     *(_transfers(place, other) for place in PLACES for other in OTHERS),
     Claim(
         "human",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from unfooled.papers import smoke
-from unfooled.papers.paper import Plan, by_scale
+from unfooled.papers.paper import by_scale
 from unfooled.papers.stages import (
     Attack,
     Harden,
@@ -206,8 +206,4 @@ _WHY = (
 )
 _HOW_PAPER = ("The paper's protocol for MNLI: bert-base-uncased, 5 epochs, all rows; see `firebert.py`.",)
 _WHY_PAPER = "Other seeds, other library versions, corrected FuSE and FIVE (see below)."
-plan = by_scale(
-    smoke=stages(_SMOKE),
-    small=Plan(stages=stages(_SMALL), settings=_HOW, differs=_WHY),
-    paper=Plan(stages=stages(_PAPER), settings=_HOW_PAPER, differs=_WHY_PAPER),
-)
+plan = by_scale(stages, _SMOKE, (_SMALL, _HOW, _WHY), (_PAPER, _HOW_PAPER, _WHY_PAPER))

@@ -12,7 +12,7 @@ from itertools import pairwise
 from unfooled.papers import smoke
 from unfooled.papers.claims import All, AtLeast, Claim, More, Near
 from unfooled.papers.findings import Quantity as Q
-from unfooled.papers.paper import Bars, Cell, Confused, Counts, Paper, Plan, Table, by_scale
+from unfooled.papers.paper import Bars, Cell, Confused, Counts, Paper, Table, by_scale
 from unfooled.papers.stages import Attack, Model, Rows, Settings, Stage, Train, Words, settings
 
 MODELS = {"lstm": "LSTM", "svm": "SVM", "nb": "naive Bayes"}
@@ -111,9 +111,7 @@ _WHY = (
 )
 _HOW_PAPER = ("As the small scale with all 25,000 training reviews, 12,500 test reviews and 1,000 for JSMA.",)
 plan = by_scale(
-    smoke=stages(_SMOKE),
-    small=Plan(stages=stages(_SMALL), settings=_HOW, differs=_WHY),
-    paper=Plan(stages=stages(_PAPER), settings=_HOW_PAPER, differs="Other seeds and library versions."),
+    stages, _SMOKE, (_SMALL, _HOW, _WHY), (_PAPER, _HOW_PAPER, "Other seeds and library versions.")
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from unfooled.papers import smoke, translation
-from unfooled.papers.paper import Plan, by_scale
+from unfooled.papers.paper import by_scale
 from unfooled.papers.stages import (
     Attack,
     Chosen,
@@ -191,7 +191,5 @@ _WHY = (
 )
 _HOW_PAPER = ("Yelp polarity and MultiNLI, bert-base-uncased, 10,000 words, 1,000 draws per row.",)
 plan = by_scale(
-    smoke=stages(_SMOKE),
-    small=Plan(stages=stages(_SMALL), settings=_HOW, differs=_WHY),
-    paper=Plan(stages=stages(_PAPER), settings=_HOW_PAPER, differs="Other seeds and library versions."),
+    stages, _SMOKE, (_SMALL, _HOW, _WHY), (_PAPER, _HOW_PAPER, "Other seeds and library versions.")
 )
