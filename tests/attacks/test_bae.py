@@ -414,7 +414,7 @@ def test_the_mode_is_a_setting() -> None:
     assert changed.search == load_recipe("bae-r-or-i").search
     with pytest.raises(UnknownNameError, match=r"R, I, R/I, R\+I"):
         with_setting(load_recipe("bae"), "search.mode", "X")
-    with pytest.raises(ValueError, match="mode is one of"):
+    with pytest.raises(ValueError, match="mode must be one of"):
         bae("X")  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="at least 1"):
         with_setting(load_recipe("bae"), "search.fill.most", "0")

@@ -295,10 +295,10 @@ def test_no_options_no_question() -> None:
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda: Fluency(1.0, measure="words"), "measure is one of"),  # type: ignore[arg-type]
-        (lambda: Fluency(1.0, against="now"), "against is one of"),  # type: ignore[arg-type]
+        (lambda: Fluency(1.0, measure="words"), "measure must be one of"),  # type: ignore[arg-type]
+        (lambda: Fluency(1.0, against="now"), "against must be one of"),  # type: ignore[arg-type]
         (lambda: Fluency(1.0, window=0), "window is at least 1"),
-        (lambda: Grammar(against="now"), "against is one of"),  # type: ignore[arg-type]
+        (lambda: Grammar(against="now"), "against must be one of"),  # type: ignore[arg-type]
         (lambda: Grammar(window=0), "window is at least 1"),
     ],
 )

@@ -479,5 +479,5 @@ def test_values_make_sense() -> None:
         lambda: AttentionSelect(pick="any"),  # type: ignore[arg-type]
         lambda: OneWord(selection=InOrder(), replacement=RandomWords(), positions=0),
     ):
-        with pytest.raises(ValueError, match=r"is one of|at least 1"):
+        with pytest.raises(ValueError, match=r"must be one of|at least 1"):
             wrong()

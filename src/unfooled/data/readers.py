@@ -355,7 +355,9 @@ def _json_array(path: Path) -> DataError:
 
 
 @dataclass(frozen=True, slots=True)
-class Parquet:
+class TableOnDisk:
+    """Rows without lines, in a file or a folder that is named after itself."""
+
     path: Path
 
     @property
@@ -365,6 +367,9 @@ class Parquet:
     def place(self, number: int) -> str:
         return row_place(number)
 
+
+@dataclass(frozen=True, slots=True)
+class Parquet(TableOnDisk):
     def columns(self) -> tuple[str, ...]:
         with self._file() as file:
             return tuple(file.schema_arrow.names)

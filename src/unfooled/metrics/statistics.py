@@ -110,17 +110,3 @@ def paired_difference(
     seen = float(sample.mean())
     widest = max(1.0, float(np.abs(sample).max()))
     return max(-widest, min(seen, mean - half)), min(widest, max(seen, mean + half))
-
-
-def paired_bootstrap(
-    first: Sequence[float] | NDArray[np.float64],
-    second: Sequence[float] | NDArray[np.float64],
-    seed: int = 0,
-    resamples: int = 2000,
-    confidence: float = 0.95,
-) -> tuple[float, float]:
-    """Percentile interval of mean(first) - mean(second), drawing the same examples for both."""
-    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if one.shape != other.shape:
-        raise ValueError(f"{one.size} and {other.size} values are no pairs")
-    return bootstrap_mean(one - other, seed, resamples, confidence)
