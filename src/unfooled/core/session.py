@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from unfooled.batching import Meter
 from unfooled.core.attempt import Attempt, live
 from unfooled.core.engine import Engine
 from unfooled.core.example import Example
@@ -20,7 +19,9 @@ from unfooled.core.victim import CLASSIFICATION, Victim, task_of
 from unfooled.core.victim_oracle import oracle_for
 from unfooled.errors import CapabilityError, ResourceError, UserError
 from unfooled.plugins import registry
-from unfooled.resources import fillmask, store
+
+if TYPE_CHECKING:
+    from unfooled.batching import Meter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,7 @@ def require_resources(recipe: Recipe) -> dict[str, str]:
     for path, remedy in recipe.files().items():
         if not Path(path).expanduser().is_file():
             raise ResourceError(f"{recipe.full_name} reads the file {path}, which is not here", remedy)
-        found[f"file:{path}"] = store.fingerprint(path)
+        found[f"file:{path}"] = _fingerprint("", path)
     return found
 
 
@@ -75,6 +76,8 @@ def require_oracles(names: Sequence[str], who: str) -> None:
 
 def not_here(who: str, missing: list[str]) -> ResourceError:
     """One message for all that is missing: what can be fetched, and the choices where something cannot."""
+    from unfooled.resources import fillmask, store
+
     long = {one.name for one in store.status() if one.long}
     fetched = [name for name in missing if name not in long]
     steps = [f"run: unfooled resources get {' '.join(fetched)}"] if fetched else []
@@ -88,10 +91,16 @@ def not_here(who: str, missing: list[str]) -> ResourceError:
 
 
 def missing_resources(names: Sequence[str]) -> list[str]:
+    """Of what these oracles read, the resources that are not here. Many attacks read none at all."""
+    variants = _variants(names)
+    if not variants:
+        return []
+    from unfooled.resources import fillmask, store
+
     known = {resource.name: resource.present for resource in store.status()}
     wanted = {
         part
-        for name, variant in _variants(names).items()
+        for name, variant in variants.items()
         for part in (fillmask.parts(variant) if name.startswith("fill:") else (variant,))
     }
     return sorted(name for name in wanted if not known.get(name, True))
@@ -106,9 +115,12 @@ def _variants(names: Sequence[str]) -> dict[str, str]:
 
 def _fingerprint(name: str, variant: str) -> str:
     kind = name.partition(":")[0]
-    own = kind in registry.names("fingerprint")
-    found: str = registry.load("fingerprint", kind)(variant) if own else store.fingerprint(variant)
-    return found
+    if kind in registry.names("fingerprint"):
+        own: str = registry.load("fingerprint", kind)(variant)
+        return own
+    from unfooled.resources import store
+
+    return store.fingerprint(variant)
 
 
 def require_capabilities(recipe: Recipe, victim: Victim) -> None:
