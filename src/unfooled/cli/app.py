@@ -10,8 +10,7 @@ import typer
 
 from unfooled import __version__
 from unfooled.cli.command import AllCommands, Group, LazyGroup, Table
-from unfooled.cli.exits import Exit
-from unfooled.cli.pipes import ending_with_the_reader
+from unfooled.cli.exits import Exit, ending_with_the_reader
 from unfooled.errors import UserError
 
 COMMANDS: Table = {

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unfooled.core.attempt import Attempt, live
 from unfooled.core.engine import Engine
-from unfooled.core.example import Example
-from unfooled.core.life import Life
-from unfooled.core.oracle import AsyncOracle, Oracle
-from unfooled.core.program import Program
+from unfooled.core.program import AsyncOracle, Oracle, Program
 from unfooled.core.recipe import Recipe, all_recipes, fitted, settled
-from unfooled.core.result import Result
+from unfooled.core.result import Example, Result
 from unfooled.core.victim import CLASSIFICATION, Victim, task_of
 from unfooled.core.victim_oracle import oracle_for
 from unfooled.errors import CapabilityError, ResourceError, UserError
@@ -178,6 +175,36 @@ def open_oracles(
 ) -> dict[str, Oracle | AsyncOracle]:
     """Everything the recipe asks, the victim last."""
     return open_named(recipe.oracles(), victim, opened) | {"victim": oracle_for(victim)}
+
+
+class Life(NamedTuple):
+    """How far a running attack is, for whoever watches it: numbers that can be read at any time.
+
+    Questions are texts put to the victim, and whatever else an attack asks.
+    """
+
+    examples: int = 0  # under way
+    answered: int = 0  # questions to the victim, those of a batch that is still being computed included
+    others: int = 0  # questions answered by language models, encoders and the like
+    open: int = 0  # questions to the victim that wait for an answer
+    oldest: int | None = None  # the example that has been under way for longest
+    oldest_asked: int = 0  # its questions so far
+    oldest_answered: int = 0
+
+    @classmethod
+    def together(cls, parts: Iterable[Life]) -> Life:
+        """Of several processes: the sums, and the example that has asked most."""
+        parts = list(parts)
+        slowest = max(parts, key=lambda part: part.oldest_asked, default=cls())
+        return cls(
+            sum(part.examples for part in parts),
+            sum(part.answered for part in parts),
+            sum(part.others for part in parts),
+            sum(part.open for part in parts),
+            slowest.oldest,
+            slowest.oldest_asked,
+            slowest.oldest_answered,
+        )
 
 
 class Session:

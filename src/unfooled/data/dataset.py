@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from unfooled.core.example import Example
+from unfooled.core.result import Example
 from unfooled.data.columns import Columns, choose_columns
 from unfooled.data.labels import MOST_LABELS, Coding, code_labels, label_value, match_labels
 from unfooled.data.readers import Row, Source, check_width

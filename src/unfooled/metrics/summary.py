@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unfooled.core.result import OUTCOMES, Outcome, Result
-from unfooled.metrics.statistics import bootstrap_mean, f1_interval, wilson
+from unfooled.rates import bootstrap_mean, confusion, f1_interval, macro_f1, wilson
 from unfooled.runs.attack import FEW_EDITS
 from unfooled.runs.file import RunFile
-from unfooled.training.metrics import confusion, macro_f1
 
 if TYPE_CHECKING:
     from unfooled.metrics.bleu import ScoreChange

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import unfooled
 from unfooled.attacks.parts.goals import OnlyClass
-from unfooled.core.example import Example
-from unfooled.core.life import Life
-from unfooled.core.oracle import AsyncOracle, Oracle
+from unfooled.core.program import AsyncOracle, Oracle
 from unfooled.core.recipe import Recipe, load_recipe
-from unfooled.core.result import Result
+from unfooled.core.result import Example, Result
 from unfooled.core.session import (
+    Life,
     Session,
     Settings,
     open_inside,

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from unfooled.core.example import Example
+from unfooled.core.result import Example
 from unfooled.data.dataset import Selection, check_selection, text_of
 from unfooled.data.held import has_columns, open_held
 from unfooled.data.loading import find_named_folder, is_table, open_table

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from unfooled.core.victim import Reloadable, Victim
-from unfooled.core.victim_options import as_type, require_positive
+from unfooled.core.victim import Reloadable, Victim, as_type, require_positive
 from unfooled.errors import VictimError
 from unfooled.plugins import registry
 from unfooled.trust import granted, trusting
