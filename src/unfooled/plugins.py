@@ -9,7 +9,8 @@ from __future__ import annotations
 import difflib
 import importlib
 import warnings
-from importlib.metadata import entry_points
+from functools import cached_property
+from importlib.metadata import EntryPoints, entry_points
 from typing import Any
 
 from unfooled.errors import UnfooledError, UnknownNameError
@@ -238,11 +239,16 @@ class Registry:
             self._objects[key] = getattr(importlib.import_module(module), attribute)
         return self._objects[key]
 
+    @cached_property
+    def _entry_points(self) -> EntryPoints:
+        """Of all installed packages, read once: that takes longer than all else that is done here."""
+        return entry_points()
+
     def _read_plugins(self, kind: str) -> None:
         if kind in self._plugins_read:
             return
         self._plugins_read.add(kind)
-        for point in entry_points(group=f"unfooled.{kind}"):
+        for point in self._entry_points.select(group=f"unfooled.{kind}"):
             try:
                 self.register(kind, point.name, point.load())
             except Exception as error:
