@@ -24,8 +24,8 @@ from bench_data import ROOT
 ROUNDS = 5
 ROWS = 30
 GOAL = 0.5  # of what the version before took
-# Family of the model, options, and rows where these are not `ROWS`. Five rounds of both versions are about six
-# minutes of CPU time.
+# Family of the model, options, and rows where these are not `ROWS`. Five rounds of both versions take about
+# six minutes of CPU time.
 COMMANDS: dict[str, tuple[str, list[str], int | None]] = {
     "deepwordbug": ("svm", ["--attack", "deepwordbug"], None),
     "textfooler": ("svm", ["--attack", "textfooler"], None),
