@@ -10,7 +10,7 @@ import difflib
 import importlib
 import warnings
 from functools import cached_property
-from importlib.metadata import EntryPoints, entry_points
+from importlib.metadata import entry_points
 from typing import Any
 
 from unfooled.errors import UnfooledError, UnknownNameError
@@ -240,8 +240,11 @@ class Registry:
         return self._objects[key]
 
     @cached_property
-    def _entry_points(self) -> EntryPoints:
-        """Of all installed packages, read once: that takes longer than all else that is done here."""
+    def _entry_points(self) -> Any:
+        """Of all installed packages, read once: that takes longer than all else that is done here.
+
+        Their type is another one since Python 3.12; both have `select`.
+        """
         return entry_points()
 
     def _read_plugins(self, kind: str) -> None:
