@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from unfooled.checks.evaluate import evaluate
     from unfooled.checks.replay import replay
     from unfooled.checks.transfer import transfer
-    from unfooled.core.example import Example
     from unfooled.core.recipe import Recipe, load_recipe
-    from unfooled.core.result import Result
+    from unfooled.core.result import Example, Result
     from unfooled.core.session import Session, Settings
     from unfooled.core.victim import Victim
     from unfooled.data.dataset import Dataset
@@ -86,7 +85,7 @@ __all__ = [
 
 _HOMES = {
     "Dataset": "data.dataset",
-    "Example": "core.example",
+    "Example": "core.result",
     "FunctionVictim": "victims.function",
     "HttpVictim": "victims.http.endpoint",
     "HuggingFaceVictim": "victims.torch.huggingface",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import warnings
+from functools import cached_property
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -238,11 +239,19 @@ class Registry:
             self._objects[key] = getattr(importlib.import_module(module), attribute)
         return self._objects[key]
 
+    @cached_property
+    def _entry_points(self) -> Any:
+        """Of all installed packages, read once: that takes longer than all else that is done here.
+
+        Their type is another one since Python 3.12; both have `select`.
+        """
+        return entry_points()
+
     def _read_plugins(self, kind: str) -> None:
         if kind in self._plugins_read:
             return
         self._plugins_read.add(kind)
-        for point in entry_points(group=f"unfooled.{kind}"):
+        for point in self._entry_points.select(group=f"unfooled.{kind}"):
             try:
                 self.register(kind, point.name, point.load())
             except Exception as error:

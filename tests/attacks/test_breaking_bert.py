@@ -30,12 +30,12 @@ from unfooled.data.dataset import Dataset
 from unfooled.errors import CapabilityError, DataError, UnknownNameError
 from unfooled.resources import store
 from unfooled.resources.encoders import open_encoder
-from unfooled.resources.stopwords import STOPWORDS
 from unfooled.resources.synonyms import open_synonyms
 from unfooled.resources.tagger import UNIVERSAL, load_tagger
 from unfooled.runs.attack import attack
 from unfooled.runs.file import RunFile
 from unfooled.runs.task import task_for
+from unfooled.stopwords import STOPWORDS
 from unfooled.victims.fake import FakeVictim
 
 # Class 1 is "positive": these words push towards "negative", the class that is attacked.

@@ -14,10 +14,9 @@ from unfooled import attack
 from unfooled.attacks.jsma import RECIPES, Jsma
 from unfooled.attacks.parts.constraints import SamePartOfSpeech
 from unfooled.attacks.parts.goals import Targeted, Untargeted
-from unfooled.core.example import Example
 from unfooled.core.questions import Projection, Pull, mark
 from unfooled.core.recipe import Recipe, load_recipe, recipe_from_json, with_setting
-from unfooled.core.result import Result
+from unfooled.core.result import Example, Result
 from unfooled.core.session import Session, Settings, open_oracles
 from unfooled.errors import CapabilityError, ResourceError, UnknownNameError
 from unfooled.resources.fluency import Score

@@ -27,9 +27,8 @@ from unfooled.attacks.parts.replacement import (
     _portions,
 )
 from unfooled.attacks.parts.selection import AttentionSelect, GreedySelect, InOrder
-from unfooled.core.example import Example
 from unfooled.core.recipe import Recipe, fitted, load_recipe, with_setting
-from unfooled.core.result import Result
+from unfooled.core.result import Example, Result
 from unfooled.core.session import Session, Settings, open_oracles
 from unfooled.errors import CapabilityError, ResourceError, UnknownNameError
 from unfooled.runs.file import RunFile

@@ -19,7 +19,7 @@ from unfooled.cli.command import Command, argument, option
 from unfooled.cli.options import Data
 from unfooled.cli.values import pairs, settings, several
 from unfooled.core.recipe import load_recipe, with_setting
-from unfooled.core.victim_options import as_type as victim_value
+from unfooled.core.victim import as_type as victim_value
 from unfooled.defenses.settings import as_type as method_value
 from unfooled.errors import UserError
 from unfooled.plugins import registry
@@ -93,7 +93,6 @@ def test_listing_the_commands_imports_none_of_them() -> None:
         "unfooled.cli.app",
         "unfooled.cli.command",
         "unfooled.cli.exits",
-        "unfooled.cli.pipes",
         "unfooled.errors",
         "unfooled.plugins",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -30,16 +31,18 @@ ROWS = [
     ("a dull film with a terrible cast", "neg"),
     ("bad , boring and a lazy script", "neg"),
 ]
-# Prints what was imported and how threads wait, as the last line.
+# Prints, as the last line, what was imported, how threads wait and after how many new objects rubbish is
+# looked for.
 WATCHED = """
-import json, os, sys
+import gc, json, os, sys
 from unfooled.cli.app import main
 try:
     main()
 except SystemExit as stop:
     code = stop.code
 print()
-print(json.dumps({"code": code, "modules": sorted(sys.modules), "wait": os.environ.get("OMP_WAIT_POLICY")}))
+seen = {"code": code, "modules": sorted(sys.modules), "collected_after": gc.get_threshold()[0]}
+print(json.dumps(seen | {"wait": os.environ.get("OMP_WAIT_POLICY")}))
 """
 
 
@@ -101,3 +104,7 @@ def test_the_encoder_comes_without_the_libraries_around_it(folder: Path, tmp_pat
 def test_threads_that_wait_do_not_spin_unless_the_user_says_so() -> None:
     assert watched("--version")["wait"] == "PASSIVE"
     assert watched("--version", OMP_WAIT_POLICY="ACTIVE")["wait"] == "ACTIVE"
+
+
+def test_rubbish_is_looked_for_rarely() -> None:
+    assert watched("--version")["collected_after"] >= 100_000 > gc.get_threshold()[0]

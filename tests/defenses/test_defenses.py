@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from toys import encoder, neighbours, tags
-from unfooled.core.example import Example
 from unfooled.core.questions import WordVectors, mark
+from unfooled.core.result import Example
 from unfooled.core.victim import Probabilities, TextValue, Victim
 from unfooled.core.victim_oracle import validate
 from unfooled.defenses.checks import _frame, check_defense, recorded

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from unfooled.core.example import Example
-from unfooled.resources.stopwords import STOPWORDS
+from unfooled.core.result import Example
+from unfooled.stopwords import STOPWORDS
 
 Fields = tuple[tuple[str, str], ...]
 

@@ -217,7 +217,7 @@ def loaded_after(code: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=600
     )
-    return set(done.stdout.split())
+    return set(done.stdout.splitlines()[-1].split())
 
 
 def test_importing_loads_no_model_library() -> None:
@@ -227,6 +227,23 @@ def test_importing_loads_no_model_library() -> None:
 def test_help_loads_no_model_library() -> None:
     code = "sys.argv = ['unfooled', '--help']; from unfooled.cli.app import app; app(standalone_mode=False)"
     assert not loaded_after(code) & HEAVY
+
+
+# Of one attack from the command line: whoever follows it through the package has this much to read.
+MOST_MODULES = 60
+
+
+def test_one_attack_imports_what_it_uses(tmp_path: Path) -> None:
+    data = tmp_path / "reviews.csv"
+    data.write_text("text,label\na superb film,positive\nan awful film,negative\n", encoding="utf-8")
+    command = ["unfooled", "attack", "--model", "fake", "--attack", "deepwordbug", "--data", str(data)]
+    command += ["--out", str(tmp_path / "run")]
+    loaded = loaded_after(
+        f"sys.argv = {command!r}; from unfooled.cli.app import app; app(standalone_mode=False)"
+    )
+    ours = sorted(name for name in loaded if name.partition(".")[0] == "unfooled")
+    assert {"unfooled.attacks.deepwordbug", "unfooled.runs.file", "unfooled.report.tables"} <= set(ours)
+    assert len(ours) <= MOST_MODULES, ours
 
 
 def test_the_public_surface_is_what_it_says() -> None:

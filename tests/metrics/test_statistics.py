@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unfooled.metrics.statistics import (
+from unfooled.rates import (
     bootstrap_mean,
     mcnemar,
     paired_difference,

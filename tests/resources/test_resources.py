@@ -18,8 +18,8 @@ from unfooled.resources import checksums
 from unfooled.resources import store as store_module
 from unfooled.resources.datasets import movie_reviews
 from unfooled.resources.manifest import built_in, parse_manifest
-from unfooled.resources.stopwords import STOPWORDS
 from unfooled.resources.store import Store, cache_dir
+from unfooled.stopwords import STOPWORDS
 
 
 @pytest.fixture

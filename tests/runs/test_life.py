@@ -13,11 +13,10 @@ from rich.console import Console
 
 from reviews import sentences
 from unfooled.batching import Meter
-from unfooled.cli.live import LiveObserver, about
-from unfooled.core.life import Estimate, Life
+from unfooled.cli.live import Estimate, LiveObserver, about
 from unfooled.core.recipe import load_recipe
 from unfooled.core.result import Result
-from unfooled.core.session import Session
+from unfooled.core.session import Life, Session
 from unfooled.core.victim import Probabilities, TextValue
 from unfooled.data.dataset import Dataset
 from unfooled.runs.attack import Observer, attack

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from unfooled.core.result import Result
 from unfooled.resources.encoders import open_encoder
 from unfooled.resources.fillmask import MaskItem, open_fill_mask
-from unfooled.resources.stopwords import STOPWORDS
 from unfooled.resources.tagger import UNIVERSAL, load_tagger
 from unfooled.runs.file import RunFile
+from unfooled.stopwords import STOPWORDS
 from unfooled.text import Edit
 
 WORD = re.compile(r"[^\W_](?:[\w'’*@-]*[^\W_])?")

@@ -15,8 +15,7 @@ from reviews import sentences, write_csv
 from unfooled.checks.compare import compare, measure
 from unfooled.data.dataset import Dataset
 from unfooled.errors import DataError
-from unfooled.metrics.statistics import f1_interval
-from unfooled.training.metrics import macro_f1
+from unfooled.rates import f1_interval, macro_f1
 from unfooled.training.preparation import read_rows
 from unfooled.victims.fake import load as load_fake
 from unfooled.victims.loading import load_victim

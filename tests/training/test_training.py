@@ -19,9 +19,9 @@ from reviews import sentences, write_csv
 from tiny_training import SKLEARN, options_of, singles
 from unfooled.data.dataset import Dataset
 from unfooled.errors import DataError, ResourceError, UnknownNameError, UserError, VictimError
+from unfooled.rates import accuracy, confusion, macro_f1
 from unfooled.training.batches import ordered_batches
 from unfooled.training.families import Choice, all_families, find_family, help_table, settle
-from unfooled.training.metrics import accuracy, confusion, macro_f1
 from unfooled.training.preparation import prepare, stratified
 from unfooled.training.watching import TrainObserver
 from unfooled.victims.loading import load_victim

@@ -16,10 +16,9 @@ from unfooled.attacks.parts.sources import UserTable
 from unfooled.cli.app import app
 from unfooled.core.attempt import live
 from unfooled.core.engine import Engine
-from unfooled.core.example import Example
 from unfooled.core.questions import Asked, Written
 from unfooled.core.recipe import Recipe, load_recipe, with_setting
-from unfooled.core.result import Result
+from unfooled.core.result import Example, Result
 from unfooled.core.session import Settings
 from unfooled.errors import CapabilityError, DataError, UserError
 from unfooled.metrics.bleu import compare, corpus_score, sentence_score

@@ -19,7 +19,7 @@ import pytest
 
 pytest.importorskip("httpx")
 
-from unfooled.core.oracle import AsyncOracle
+from unfooled.core.program import AsyncOracle
 from unfooled.core.victim_oracle import AsyncVictimOracle, oracle_for
 from unfooled.errors import VictimError
 from unfooled.victims.checks import check_victim

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from unfooled.core.victim import TextValue, Victim
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, MissingExtraError
-from unfooled.metrics.statistics import f1_interval, wilson
-from unfooled.training.metrics import accuracy, confusion, macro_f1
+from unfooled.rates import accuracy, confusion, f1_interval, macro_f1, wilson
 from unfooled.training.preparation import Rows, read_rows
 
 _WARM = 500  # texts that are predicted before the clock starts

@@ -28,12 +28,11 @@ from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, UserError
-from unfooled.metrics.statistics import f1_interval
 from unfooled.metrics.summary import Mean, Rate, Tries, cautions, decided
+from unfooled.rates import confusion, f1_interval, macro_f1
 from unfooled.runs.attack import Run, rows_to_read
 from unfooled.runs.export import export
 from unfooled.runs.remarks import write_remark
-from unfooled.training.metrics import confusion, macro_f1
 
 CLEAN_LIMIT = 2000
 DRAWS = 15

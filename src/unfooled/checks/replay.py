@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import unfooled
-from unfooled.core.example import Example
-from unfooled.core.result import Outcome, Result
+from unfooled.core.result import Example, Outcome, Result
 from unfooled.core.victim import Probabilities, TextValue, Victim
 from unfooled.core.victim_oracle import DECIMALS, validate
 from unfooled.data.labels import match_labels

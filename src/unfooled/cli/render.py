@@ -19,8 +19,7 @@ from unfooled.core.result import Result
 from unfooled.metrics.summary import Summary, decided, summarise
 from unfooled.report.diffs import Piece, as_written, output_pieces, pieces, visible
 from unfooled.report.tables import counts_line, footnotes, summary_rows
-from unfooled.runs.file import RunFile
-from unfooled.runs.remarks import PREFIX
+from unfooled.runs.file import REMARK, RunFile
 
 _LONGEST = 60  # characters shown of an edited word
 _STYLES = {"same": "", "gone": "red strike", "new": "bold green"}
@@ -65,7 +64,7 @@ def show_run(path: Path, *, examples: int, as_json: bool, told: bool = False) ->
         _print_errors(console, summary)
         if not summary.attacked:
             _print_skipped(console, file.results(outcome="skipped"))
-        _print_verdict(console, file.header.get(f"{PREFIX}verdict"))
+        _print_verdict(console, file.header.get(f"{REMARK}verdict"))
         console.print(f"\nrun: {path}", highlight=False, markup=False, soft_wrap=True)
     return summary
 

@@ -13,8 +13,8 @@ from functools import reduce
 import numpy as np
 
 from unfooled.metrics.columns import Column, Flags, Ledger
-from unfooled.metrics.statistics import bootstrap_mean, mcnemar, paired_difference
 from unfooled.metrics.summary import Rate
+from unfooled.rates import bootstrap_mean, mcnemar, paired_difference
 
 BAE_MODES = ("bae-r", "bae-i", "bae-r-or-i")
 

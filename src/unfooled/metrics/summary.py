@@ -8,18 +8,17 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unfooled.core.result import OUTCOMES, Outcome, Result
-from unfooled.metrics.bleu import ScoreChange
-from unfooled.metrics.notebook import summary_html
-from unfooled.metrics.outputs import compare_outputs
-from unfooled.metrics.statistics import bootstrap_mean, f1_interval, wilson
+from unfooled.rates import bootstrap_mean, confusion, f1_interval, macro_f1, wilson
 from unfooled.runs.attack import FEW_EDITS
 from unfooled.runs.file import RunFile
-from unfooled.training.metrics import confusion, macro_f1
+
+if TYPE_CHECKING:
+    from unfooled.metrics.bleu import ScoreChange
 
 _TOP = 10
 _NOTES = 3
@@ -196,6 +195,8 @@ class Summary:
         return cautions(self.warnings, self.tries)
 
     def _repr_html_(self) -> str:
+        from unfooled.metrics.notebook import summary_html
+
         return summary_html(self)
 
     def recall_of(self, name: str) -> Recall | None:
@@ -294,13 +295,19 @@ def summarise(run: RunFile) -> Summary:
             ]
         ),
         draws=Mean.of(draws),
-        outputs=compare_outputs(run.results()) if writes else (),
+        outputs=_outputs(run) if writes else (),
         writes=writes,
         recalls=_recalls(run.labels, _only(header), truth, said, said_after),
         only=_only(header),
         tries=Tries(counted, few, none, bound),
         warnings=_warnings(header),
     )
+
+
+def _outputs(run: RunFile) -> tuple[ScoreChange, ...]:
+    from unfooled.metrics.outputs import compare_outputs
+
+    return compare_outputs(run.results())
 
 
 def _only(header: Mapping[str, Any]) -> str:

@@ -14,9 +14,8 @@ from unfooled.checks.illusions.attacking import read_results
 from unfooled.checks.illusions.wrappers import Votes
 from unfooled.checks.replay import Sample, answers, replay
 from unfooled.checks.transfer import transfer
-from unfooled.core.example import Example
 from unfooled.core.recipe import Recipe, load_recipe
-from unfooled.core.result import Result
+from unfooled.core.result import Example, Result
 from unfooled.core.session import Settings
 from unfooled.core.victim import TextValue
 from unfooled.defenses.harden import harden

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from unfooled.core.result import Result
 from unfooled.metrics.bleu import sentence_score
 from unfooled.metrics.outputs import REFERENCE
-from unfooled.metrics.statistics import bootstrap_mean, mcnemar, paired_difference, wilson
 from unfooled.metrics.summary import decided
 from unfooled.papers.carry_out import NOTHING, NUMBERS, RUN, results_in
 from unfooled.papers.runner import Done
 from unfooled.papers.stages import Attack, Show
+from unfooled.rates import bootstrap_mean, mcnemar, paired_difference, wilson
 from unfooled.runs.file import RunFile
 
 Values = dict[int, float]  # by key of the row

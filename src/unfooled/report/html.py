@@ -32,8 +32,7 @@ from unfooled.report.diffs import output_pieces, pieces, visible
 from unfooled.report.interpretation import Chart, Hint, Verdict, charts, hints, judge
 from unfooled.report.tables import counts_line, footnotes, summary_rows
 from unfooled.runs.attack import Run, on_disk
-from unfooled.runs.file import RunFile
-from unfooled.runs.remarks import PREFIX
+from unfooled.runs.file import REMARK, RunFile
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,7 +188,7 @@ def _view(number: int, path: Path, name: str) -> RunView:
         ledger = Ledger.read(file.results())
         measures = {name: _column(ledger, file.measured(name)) for name in file.measures()}
     environment = header["environment"]
-    drawn = {name: header.pop(PREFIX + name, None) for name in registry.names("run-charts")}  # no settings
+    drawn = {name: header.pop(REMARK + name, None) for name in registry.names("run-charts")}  # no settings
     return RunView(
         number=number,
         name=visible(name),
@@ -208,7 +207,7 @@ def _view(number: int, path: Path, name: str) -> RunView:
         victim_fingerprint=str(header["identity"]["victim"]),
         measures=measures,
         transfers=tuple(stored_transfers(path)),
-        judgement=_judgement(header.get(f"{PREFIX}verdict")),
+        judgement=_judgement(header.get(f"{REMARK}verdict")),
     )
 
 

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import unfooled
 from unfooled.attacks.parts.goals import OnlyClass
-from unfooled.core.example import Example
-from unfooled.core.life import Life
-from unfooled.core.oracle import AsyncOracle, Oracle
+from unfooled.core.program import AsyncOracle, Oracle
 from unfooled.core.recipe import Recipe, load_recipe
-from unfooled.core.result import Result
+from unfooled.core.result import Example, Result
 from unfooled.core.session import (
+    Life,
     Session,
     Settings,
     open_inside,
@@ -34,15 +33,13 @@ from unfooled.errors import DataError, RunFileError, VictimError
 from unfooled.plugins import registry
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
-from unfooled.runs.in_memory import MemoryRunFile
 from unfooled.runs.task import Examples, Task, task_for
-from unfooled.runs.workers import attack_in_workers
-from unfooled.victims.function import FunctionVictim
 from unfooled.victims.loading import load_victim
 from unfooled.victims.preflight import Preflight
 
 if TYPE_CHECKING:
     from unfooled.metrics.summary import Summary
+    from unfooled.runs.in_memory import MemoryRunFile
 
 # Enough to see swapped labels or logits, little enough for a paid endpoint.
 PREFLIGHT_EXAMPLES = 64
@@ -202,7 +199,8 @@ def attack(
         | {"notices": notices, "asked": total if keys is None else None}
         | {"warnings": warnings, "coverage": coverage.to_dict(), "few_edits": _few_edits(recipe)},
     }
-    with _opened(out, header, restart) as file:
+    file, held = _opened(out, header, restart)
+    with file:
         examples = _unfinished(_chosen(islice(iter(dataset), total), keys), file)
         first, last = dataset.nth_key(0), dataset.nth_key(total - 1)
         if keys is None:
@@ -221,14 +219,21 @@ def attack(
                     file.add(result)
                     observer.finished(result)
     if out is None:
-        return Run(file.path, file if isinstance(file, MemoryRunFile) else None)
+        return Run(file.path, held)
     task.keep(Path(out), victim)
     return Run(Path(out))
 
 
-def _opened(out: str | Path | None, header: Mapping[str, Any], restart: bool) -> RunFile:
-    """The run file of a folder, or one in memory."""
-    return MemoryRunFile.create(header) if out is None else RunFile.open(Path(out), header, restart=restart)
+def _opened(
+    out: str | Path | None, header: Mapping[str, Any], restart: bool
+) -> tuple[RunFile, MemoryRunFile | None]:
+    """The run file of a folder, or one that is held in memory, which is then named as such as well."""
+    if out is not None:
+        return RunFile.open(Path(out), header, restart=restart), None
+    from unfooled.runs.in_memory import MemoryRunFile
+
+    held = MemoryRunFile.create(header)
+    return held, held
 
 
 def rows_to_read(dataset: Examples, recipe: Recipe, limit: int | None) -> int:
@@ -261,6 +266,8 @@ def _results(
     observer: Observer,
 ) -> Generator[Result]:
     if workers > 1:
+        from unfooled.runs.workers import attack_in_workers
+
         yield from attack_in_workers(
             victim,
             recipe,
@@ -331,6 +338,8 @@ def _as_victim(given: Victim | str | Callable[[list[str]], Any]) -> Victim:
     if isinstance(given, Victim):
         return given
     if callable(given):
+        from unfooled.victims.function import FunctionVictim
+
         return FunctionVictim(given)
     raise VictimError(
         f"{type(given).__name__} is not a victim", "wrap it with SklearnVictim or FunctionVictim"

@@ -21,13 +21,13 @@ from typing import Any
 from unfooled.core.result import Outcome, Result
 from unfooled.errors import RunFileError
 from unfooled.runs import sealed
-from unfooled.runs.identity import differences
 from unfooled.runs.lock import Lock
 from unfooled.runs.rows import dump, to_result, to_row
 from unfooled.runs.sealed import DamageError, Table
 
 SCHEMA_VERSION = 3
 FILE = "run.sqlite"
+REMARK = "remark:"  # how the names of remarks in the header begin (see `remarks.py`)
 _COMMIT_RESULTS = 200
 _COMMIT_SECONDS = 0.5
 _PAGE = 500
@@ -169,6 +169,8 @@ class RunFile:
             )
 
     def _continue(self, header: dict[str, Any]) -> None:
+        from unfooled.runs.identity import differences
+
         old = self.header
         changed = differences(old.get("identity"), header.get("identity"))
         if changed:

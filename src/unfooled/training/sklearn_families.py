@@ -13,8 +13,8 @@ import numpy as np
 from unfooled.core.victim import join_fields
 from unfooled.errors import DataError, MissingExtraError
 from unfooled.files import whole_file
+from unfooled.rates import scores
 from unfooled.training.families import Option, Value
-from unfooled.training.metrics import scores
 from unfooled.training.trainer import ClassifierFamily, Fitting
 
 FILE = "model.skops"

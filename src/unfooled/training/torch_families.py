@@ -12,11 +12,11 @@ from typing import Any
 
 from unfooled.errors import DataError, MissingExtraError, UserError
 from unfooled.files import write_json
+from unfooled.rates import scores
 from unfooled.training import record
 from unfooled.training.batches import add_extras, features_of, loader_of, pad
 from unfooled.training.course import weighted_loss
 from unfooled.training.families import Value
-from unfooled.training.metrics import scores
 from unfooled.training.networks import Maker, find_body, find_vectors
 from unfooled.training.trainer import ClassifierFamily, Fitting
 from unfooled.training.watching import TrainObserver

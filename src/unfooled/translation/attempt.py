@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from unfooled.core.attempt import Attempt, Scored
-from unfooled.core.example import Example
 from unfooled.core.program import Program, ask
 from unfooled.core.questions import Asked, Written
+from unfooled.core.result import Example
 from unfooled.metrics.outputs import REFERENCE
 from unfooled.text import Text
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from unfooled.data.held import Held
+from unfooled.data.readers import Held
 from unfooled.errors import UserError
 from unfooled.metrics import bleu
 from unfooled.training import record

@@ -10,8 +10,16 @@ from typing import Any, Protocol, runtime_checkable
 
 from unfooled.batching import Meter
 from unfooled.core.questions import Asked, Forced, Written
-from unfooled.core.victim import SPECIMEN, Reloadable, TextValue, Victim, digest, digest_files
-from unfooled.core.victim_options import require_not_negative, require_positive
+from unfooled.core.victim import (
+    SPECIMEN,
+    Reloadable,
+    TextValue,
+    Victim,
+    digest,
+    digest_files,
+    require_not_negative,
+    require_positive,
+)
 from unfooled.errors import MissingExtraError, VictimError
 from unfooled.model_folder import check_model_folder
 from unfooled.translation.decoding import (

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from unfooled.core.scores import Range
 from unfooled.core.victim import SPECIMEN, Probabilities, Reloadable, TextValue, Victim, digest
+from unfooled.core.victim_oracle import Range
 from unfooled.errors import UserError, VictimError
 from unfooled.victims.answers import Answers, find_labels, interpret
 from unfooled.victims.labels import settle_labels

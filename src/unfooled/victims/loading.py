@@ -9,14 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from unfooled.core.victim import Reloadable, Victim
-from unfooled.core.victim_options import as_type, require_positive
+from unfooled.core.victim import Reloadable, Victim, as_type, require_positive
 from unfooled.errors import VictimError
-from unfooled.model_folder import LARGEST_CONFIG
 from unfooled.plugins import registry
 from unfooled.trust import granted, trusting
 from unfooled.victims.labels import parse_labels
-from unfooled.victims.thresholds import Thresholded
 
 SKLEARN_FILE = "model.skops"  # inside a trained folder
 DEFENSE_FILE = "defense.json"  # a defence around a model that lies elsewhere
@@ -74,7 +71,11 @@ def load_victim(
         also = {"trust_remote_code": trust.remote_code, "trust_types": trust.types}
         also = {name: value for name, value in also.items() if value}
         victim.options = {"labels": names, "trust_pickle": trust.pickle, **also, **settled}
-    return Thresholded(victim, thresholds) if thresholds else victim
+    if not thresholds:
+        return victim
+    from unfooled.victims.thresholds import Thresholded
+
+    return Thresholded(victim, thresholds)
 
 
 def split_spec(spec: str) -> tuple[str, str]:
@@ -118,6 +119,8 @@ def split_spec(spec: str) -> tuple[str, str]:
 
 def _writes_text(folder: Path) -> bool:
     """Whether the model is an encoder-decoder that was not made to choose a class."""
+    from unfooled.model_folder import LARGEST_CONFIG
+
     try:
         if (folder / "config.json").stat().st_size > LARGEST_CONFIG:
             return False

@@ -13,7 +13,7 @@ from unfooled.checks.replay import answers
 from unfooled.core.victim import Probabilities, TextValue, Victim
 from unfooled.core.victim_oracle import DECIMALS
 from unfooled.errors import VictimError
-from unfooled.metrics.statistics import bootstrap_mean
+from unfooled.rates import bootstrap_mean
 from unfooled.text import Text
 from unfooled.victims.randomness import Redrawable, logits_of
 from unfooled.victims.torch.whitebox import WhiteBoxVictim

@@ -18,10 +18,17 @@ from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 
-from unfooled.core.scores import Range
-from unfooled.core.victim import SPECIMEN, Probabilities, Reloadable, TextValue, digest
-from unfooled.core.victim_options import option, require_not_negative, require_positive
-from unfooled.core.victim_oracle import validate
+from unfooled.core.victim import (
+    SPECIMEN,
+    Probabilities,
+    Reloadable,
+    TextValue,
+    digest,
+    option,
+    require_not_negative,
+    require_positive,
+)
+from unfooled.core.victim_oracle import Range, validate
 from unfooled.errors import VictimError
 from unfooled.retrying import retry_after
 from unfooled.victims.answers import Answers, find_labels, interpret

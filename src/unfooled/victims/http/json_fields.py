@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from unfooled.core.victim_options import option
+from unfooled.core.victim import option
 from unfooled.errors import VictimError
 
 MOST_VALUES = 500_000  # of an answer; a thousand named classes for 32 texts are a seventh of it

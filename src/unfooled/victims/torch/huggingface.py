@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from unfooled.batching import UNPADDED, Meter, like_length
-from unfooled.core.scores import SCALE, SEVERAL
 from unfooled.core.victim import (
     SPECIMEN,
     Probabilities,
@@ -20,9 +19,10 @@ from unfooled.core.victim import (
     TextValue,
     digest,
     digest_files,
+    require_not_negative,
     softmax,
 )
-from unfooled.core.victim_options import require_not_negative
+from unfooled.core.victim_oracle import SCALE, SEVERAL
 from unfooled.errors import MissingExtraError, VictimError
 from unfooled.model_folder import check_model_folder
 from unfooled.trust import granted
