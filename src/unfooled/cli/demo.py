@@ -12,8 +12,8 @@ from rich.console import Console
 
 from unfooled.cli.command import Command, option
 from unfooled.cli.live import LiveObserver
-from unfooled.cli.render import show_run
 from unfooled.cli.resources import fetch
+from unfooled.cli.summary import show_run
 from unfooled.core.recipe import load_recipe
 from unfooled.data.loading import load_data
 from unfooled.errors import MissingExtraError
