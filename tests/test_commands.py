@@ -133,3 +133,17 @@ def test_pairs_and_lists() -> None:
     assert several(["a,b", "c"]) == ["a", "b", "c"]
     with pytest.raises(UserError, match="--set 'a' has no '='"):
         pairs(["a"], "--set")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing"),
+    [
+        (["measure"], "RUN"),
+        (["evaluate"], "NAME=MODEL"),
+        (["evaluate", "base=fake"], "--data"),
+    ],
+)
+def test_what_a_list_does_without_is_missed_elsewhere(arguments: list[str], missing: str) -> None:
+    done = invoke(*arguments)
+    assert isinstance(done.exception, UserError)
+    assert done.exception.cause == f"{missing} is missing"

@@ -59,6 +59,11 @@ def print_run(
     console.print(f"\nrun: {path}", highlight=False, markup=False, soft_wrap=True)
 
 
+def say(console: Console, line: str) -> None:
+    """Just as it is: not folded, coloured or read as markup."""
+    console.print(line, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
 def rows_table(rows: Iterable[Sequence[str]]) -> Table:
     """Names, values, their intervals and the number of examples behind them."""
     table = Table(box=None, pad_edge=False)
