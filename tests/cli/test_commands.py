@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from unfooled import cli
 from unfooled.cli.app import COMMANDS, app
 from unfooled.cli.command import Command, argument, option
 from unfooled.cli.options import Data
@@ -24,8 +22,6 @@ from unfooled.defenses.settings import as_type as method_value
 from unfooled.errors import UserError
 from unfooled.plugins import registry
 from unfooled.training.families import find_family, settle
-
-CLI = Path(cli.__file__).parent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,16 +95,6 @@ def test_listing_the_commands_imports_none_of_them() -> None:
     assert all(f"  {name} " in done.stdout for name in COMMANDS)
 
 
-@pytest.mark.parametrize("path", sorted(CLI.glob("*.py")), ids=lambda path: path.stem)
-def test_commands_import_wings_only_when_they_run(path: Path) -> None:
-    """`study_tables` is a part of the wing that is itself imported so."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    names = [node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)]
-    wings = {"unfooled.translation", "unfooled.internals", "unfooled.people", "unfooled.papers"}
-    found = [name for name in names if ".".join(name.split(".")[:2]) in wings]
-    assert (found == []) is (path.stem != "study_tables")
-
-
 @pytest.mark.parametrize(("typed", "meant"), [("on", True), ("Yes", True), ("1", True), ("off", False)])
 def test_truth_is_typed_alike_everywhere(typed: str, meant: bool) -> None:
     assert victim_value("x", typed, False) is meant
@@ -146,3 +132,17 @@ def test_pairs_and_lists() -> None:
     assert several(["a,b", "c"]) == ["a", "b", "c"]
     with pytest.raises(UserError, match="--set 'a' has no '='"):
         pairs(["a"], "--set")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing"),
+    [
+        (["measure"], "RUN"),
+        (["evaluate"], "NAME=MODEL"),
+        (["evaluate", "base=fake"], "--data"),
+    ],
+)
+def test_what_a_list_does_without_is_missed_elsewhere(arguments: list[str], missing: str) -> None:
+    done = invoke(*arguments)
+    assert isinstance(done.exception, UserError)
+    assert done.exception.cause == f"{missing} is missing"

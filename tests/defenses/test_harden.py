@@ -520,15 +520,15 @@ def test_samples_of_a_run_are_read(base: dict[str, str], tmp_path: Path) -> None
     common += ["--samples", str(tmp_path / "run"), "--epochs", "1"]
     found = json.loads(run(*common, "--out", str(tmp_path / "more"), "--json"))
     assert found["method"] == "augment"
-    from unfooled.cli.harden import read_samples
+    from unfooled.checks.replay import fooling_texts
     from unfooled.runs.attack import Run
 
-    samples = read_samples(tmp_path / "run", ("positive", "negative"))
+    samples = fooling_texts(tmp_path / "run", ("positive", "negative"))
     successes = [one for one in Run(tmp_path / "run").results() if one.outcome == "success"]
     assert len(samples) == len(successes) > 0
     assert sorted(text for text, _ in samples) == sorted(one.perturbed for one in successes)
     with pytest.raises(DataError, match="none of the model's"):
-        read_samples(tmp_path / "run", ("ham", "spam"))
+        fooling_texts(tmp_path / "run", ("ham", "spam"))
 
 
 def test_mistakes_on_the_command_line(base: dict[str, str], tmp_path: Path) -> None:

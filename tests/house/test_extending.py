@@ -124,6 +124,11 @@ def test_a_training_defence(add: Callable[..., None], typed: Callable[..., str])
 def test_a_measure(add: Callable[..., None], typed: Callable[..., str]) -> None:
     add("measure", "capitals", "capitals", "MEASURE", FILES["capitals.py"])
     assert "capitals: capital letters added (low is better)" in measures.help_table()
+    assert typed("measure", "--list") == measures.help_table() + "\n"
+    listed: list[dict[str, str]] = json.loads(typed("measure", "--list", "--json"))
+    assert {"name": "capitals", "title": "capital letters added", "better": "low"}.items() <= next(
+        measure for measure in listed if measure["name"] == "capitals"
+    ).items()
     unfooled.attack("fake", ROWS[:2], "deepwordbug", out="run")
     assert "capital letters added" in typed("measure", "run", "--with", "capitals")
     with closing(RunFile.read("run")) as file:
@@ -176,10 +181,13 @@ def test_a_sweep_draws_from_the_ranges_of_a_new_family(add: Callable[..., None])
     assert all(0.1 <= trial["options"]["shrink"] <= 10 for trial in record["trials"])
 
 
-def test_an_illusion_check(add: Callable[..., None]) -> None:
+def test_an_illusion_check(add: Callable[..., None], typed: Callable[..., str]) -> None:
     add("check", "shouting", "shouting", "CHECK", FILES["shouting.py"])
     assert check_names() == ("temperature", "averages", "gradients", "transfer", "guided", "shouting")
     assert "shouting: survivors in capital letters" in help_table()
+    assert typed("evaluate", "--list") == help_table() + "\n"
+    listed: list[dict[str, str]] = json.loads(typed("evaluate", "--list", "--json"))
+    assert tuple(check["name"] for check in listed) == check_names()
     models = {"base": "fake", "hot": "overconfident:base"}
     evaluation = unfooled.evaluate(models, ROWS[:4], "deepwordbug", out="e", checks=["shouting"])
     for model in evaluation.models:

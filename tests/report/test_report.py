@@ -10,11 +10,11 @@ import pytest
 
 from reviews import sentences, write_csv
 from stored_runs import made, stored
-from unfooled.cli.render import diff_line
 from unfooled.core.result import Result
 from unfooled.errors import RunFileError
 from unfooled.report.diffs import pieces, visible
 from unfooled.report.folder import write_report
+from unfooled.report.terminal import diff_line
 from unfooled.runs.attack import attack
 from unfooled.text import Text
 

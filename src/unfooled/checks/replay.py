@@ -81,6 +81,20 @@ def read_samples(source: str | Path) -> list[Sample]:
         ]
 
 
+def fooling_texts(path: Path, labels: tuple[str, ...]) -> list[tuple[TextValue, int]]:
+    """Texts that fooled the model they were made on, with their true class in the order of `labels`."""
+    found: list[tuple[TextValue, int]] = []
+    for sample in read_samples(path):
+        if sample.fooled and sample.made:
+            if sample.label not in labels:
+                raise DataError(
+                    f"{path}: the class {sample.label!r} is none of the model's ({', '.join(labels)})",
+                    "take samples made on a model with the same classes",
+                )
+            found.append((sample.value(edited=True), labels.index(sample.label)))
+    return found
+
+
 def replay(
     samples: str | Path | Iterable[Sample],
     victim: Victim,

@@ -17,9 +17,10 @@ from unfooled.cli.advice import attack_next
 from unfooled.cli.command import Command, option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.options import Clean, Training, TrustCode, check_resume
-from unfooled.cli.progress import TrainProgress, duration
+from unfooled.cli.progress import TrainProgress
 from unfooled.cli.values import listed
 from unfooled.errors import UserError
+from unfooled.report.tables import duration
 from unfooled.training.families import all_families, find_family, help_table
 from unfooled.training.sweep import sweep
 from unfooled.training.trainer import ClassifierFamily, Trained, find_classifier, train

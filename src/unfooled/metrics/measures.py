@@ -62,8 +62,22 @@ def all_measures() -> list[Measure]:
     return [registry.load("measure", name) for name in registry.names("measure")]
 
 
+def described_measures() -> list[dict[str, str]]:
+    """What each measure declares, for machines."""
+    return [
+        {
+            "name": measure.name,
+            "title": measure.title,
+            "better": measure.better,
+            "oracle": measure.oracle,
+            "default": measure.default,
+        }
+        for measure in all_measures()
+    ]
+
+
 def help_table() -> str:
-    """The measures, for `--help`."""
+    """The measures, for `--list`."""
     lines = ["Measures:"]
     for measure in all_measures():
         variant = f":{measure.default}" if measure.default else ""

@@ -114,3 +114,10 @@ def _mean(name: str, mean: Mean, form: str) -> Row:
 
 def _shown(value: float, form: str) -> str:
     return "–" if math.isnan(value) else form.format(value)
+
+
+def duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s"

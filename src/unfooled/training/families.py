@@ -7,7 +7,6 @@ from.
 
 from __future__ import annotations
 
-import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -137,12 +136,7 @@ def find_family(name: str) -> Family:
 
 
 def all_families() -> list[Family]:
-    """Every family that can be loaded here; those of a wing that was left out are not."""
-    found = []
-    for name in registry.names("family"):
-        with contextlib.suppress(ImportError):
-            found.append(find_family(name))
-    return found
+    return [find_family(name) for name in registry.names("family")]
 
 
 def settle(family: Family, given: Mapping[str, Any]) -> dict[str, Value]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Styled
 
 from unfooled.core.result import Result
-from unfooled.metrics.summary import Summary, decided, summarise
+from unfooled.metrics.outputs import KEYWORD
+from unfooled.metrics.summary import Summary, decided
 from unfooled.report.diffs import Piece, as_written, output_pieces, pieces, visible
 from unfooled.report.tables import counts_line, footnotes, summary_rows
 from unfooled.runs.file import REMARK, RunFile
@@ -25,48 +23,65 @@ _LONGEST = 60  # characters shown of an edited word
 _STYLES = {"same": "", "gone": "red strike", "new": "bold green"}
 
 
-def show_run(path: Path, *, examples: int, as_json: bool, told: bool = False) -> Summary:
-    """Print the summary of a run, then a few of its successes as word diffs.
+def print_run(
+    console: Console, file: RunFile, summary: Summary, *, path: Path, examples: int, told: bool = False
+) -> None:
+    """The summary of a run, then a few of its successes as word diffs.
 
     Its notices are left out where they were `told` before: by the command that made the run.
     """
-    with closing(RunFile.read(path)) as file:
-        summary = summarise(file)
-        if as_json:
-            notices = (file.header.get("environment") or {}).get("notices") or []
-            more = {"missing": file.missing(), "run": str(path), "notices": notices}
-            typer.echo(json.dumps(summary.to_dict() | more, indent=2))
-            return summary
-        environment = file.header["environment"]
-        console = Console()
-        title = f"{environment['attack']} on {environment['victim']}, data {environment['data']}"
-        console.print(visible(title), style="bold", highlight=False, markup=False)
-        for notice in () if told else environment.get("notices") or ():
-            console.print(f"! {visible(notice)}", style="yellow", highlight=False, markup=False)
-        console.print(_summary_table(summary))
-        for caution in summary.cautions:
-            console.print(f"! {visible(caution)}", style="bold red", highlight=False, markup=False)
-        console.print(counts_line(summary), highlight=False)
-        if missing := file.missing():
-            console.print(f"{missing:,} more are missing: repeat the command to go on", style="yellow")
-        for line in footnotes(summary):
-            console.print(line, style="dim", highlight=False, markup=False)
-        if shown := list(islice(file.results(outcome="success"), examples)):
-            console.print(
-                f"\n[bold]{len(shown)} of {summary.counts['success']} successes[/]", highlight=False
-            )
-        for result in shown:
-            console.print(diff_line(result, file.labels, coloured=console.color_system is not None))
-            if summary.writes:
-                console.print(output_line(result, coloured=console.color_system is not None))
-            if result.uncleaned:
-                _print_uncleaned(console, result, environment.get("cleaning") or ())
-        _print_errors(console, summary)
-        if not summary.attacked:
-            _print_skipped(console, file.results(outcome="skipped"))
-        _print_verdict(console, file.header.get(f"{REMARK}verdict"))
-        console.print(f"\nrun: {path}", highlight=False, markup=False, soft_wrap=True)
-    return summary
+    environment = file.header["environment"]
+    title = f"{environment['attack']} on {environment['victim']}, data {environment['data']}"
+    console.print(visible(title), style="bold", highlight=False, markup=False)
+    for notice in () if told else environment.get("notices") or ():
+        console.print(f"! {visible(notice)}", style="yellow", highlight=False, markup=False)
+    console.print(rows_table(summary_rows(summary)))
+    for caution in summary.cautions:
+        console.print(f"! {visible(caution)}", style="bold red", highlight=False, markup=False)
+    console.print(counts_line(summary), highlight=False)
+    if missing := file.missing():
+        console.print(f"{missing:,} more are missing: repeat the command to go on", style="yellow")
+    for line in footnotes(summary):
+        console.print(line, style="dim", highlight=False, markup=False)
+    if shown := list(islice(file.results(outcome="success"), examples)):
+        console.print(f"\n[bold]{len(shown)} of {summary.counts['success']} successes[/]", highlight=False)
+    for result in shown:
+        console.print(diff_line(result, file.labels, coloured=console.color_system is not None))
+        if summary.writes:
+            console.print(output_line(result, coloured=console.color_system is not None))
+        if result.uncleaned:
+            _print_uncleaned(console, result, environment.get("cleaning") or ())
+    _print_errors(console, summary)
+    if not summary.attacked:
+        _print_skipped(console, file.results(outcome="skipped"))
+    _print_verdict(console, file.header.get(f"{REMARK}verdict"))
+    console.print(f"\nrun: {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def say(console: Console, line: str) -> None:
+    """Just as it is: not folded, coloured or read as markup."""
+    console.print(line, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def rows_table(rows: Iterable[Sequence[str]]) -> Table:
+    """Names, values, their intervals and the number of examples behind them."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for heading in ("value", "95 % interval", "n"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def wide_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Whose cells are never folded; the first column is what the others are of."""
+    table = Table(title=visible(title), title_justify="left", box=None, pad_edge=False)
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if place else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(visible, row))
+    return table
 
 
 def diff_line(result: Result, labels: tuple[str, ...], *, coloured: bool) -> Styled:
@@ -76,8 +91,6 @@ def diff_line(result: Result, labels: tuple[str, ...], *, coloured: bool) -> Sty
         after = labels[decided(result.perturbed_probs)]
         line = Styled(f"  {visible(labels[result.label])} → {visible(after)}: ", style="dim")
     else:
-        from unfooled.translation.attempt import KEYWORD
-
         wanted = dict(result.fields).get(KEYWORD, "")
         line = Styled(f"  #{result.key}{f' {visible(wanted)}' if wanted else ''}: ", style="dim")
     # Long texts are cut to the neighbourhood of the first edit; the run file has all of it.
@@ -131,17 +144,6 @@ def _print_uncleaned(console: Console, result: Result, steps: Sequence[str]) -> 
     came, written = result.uncleaned[result.field][1], as_written(result, steps)
     for name, text in (("before cleaning", came), ("with the edits", written)):
         console.print(f"    {name}: {visible(text)}", style="dim", highlight=False, markup=False)
-
-
-def _summary_table(summary: Summary) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("")
-    table.add_column("value", justify="right")
-    table.add_column("95 % interval", justify="right")
-    table.add_column("n", justify="right")
-    for row in summary_rows(summary):
-        table.add_row(*row)
-    return table
 
 
 def _print_verdict(console: Console, verdict: dict[str, Any] | None) -> None:

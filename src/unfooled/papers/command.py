@@ -15,7 +15,8 @@ from rich.console import Console
 from unfooled.cli.command import Command, argument, option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.live import LiveObserver
-from unfooled.cli.progress import TrainProgress, duration
+from unfooled.cli.progress import TrainProgress
+from unfooled.report.tables import duration
 from unfooled.runs.attack import Observer
 from unfooled.training.watching import TrainObserver
 from unfooled.victims.preflight import Preflight

@@ -137,7 +137,7 @@ Examples:
     json: bool = option(False, "As JSON.")
 
     def run(self) -> None:
-        from unfooled.cli.study_tables import show_figures
+        from unfooled.people.commands.study_tables import show_figures
         from unfooled.people.study.export import write_answers
         from unfooled.people.study.figures import read_figures
         from unfooled.people.study.file import StudyFile
