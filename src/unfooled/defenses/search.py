@@ -199,10 +199,10 @@ class _Search:
         if self.method.kind == "wrap":
             return wrap(self.method.name, self.base, settings)
         harden(
-            self.method.name,
             self.model,
-            scratch,
-            data=self.data,
+            self.data,
+            method=self.method.name,
+            out=scratch,
             options=settings,
             restart=True,
             observer=self.observer,
@@ -215,7 +215,7 @@ class _Search:
         if better:
             shutil.rmtree(best, ignore_errors=True)
             if self.method.kind == "wrap":
-                harden(self.method.name, self.model, best, options=settings)
+                harden(self.model, method=self.method.name, out=best, options=settings)
             else:
                 scratch.rename(best)
         shutil.rmtree(scratch, ignore_errors=True)

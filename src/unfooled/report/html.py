@@ -12,9 +12,10 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from unfooled.report.comparison import comparison_charts, comparisons, tables
 from unfooled.report.diffs import output_pieces, pieces, visible
 from unfooled.report.interpretation import Chart, Hint, Verdict, charts, hints, judge
 from unfooled.report.tables import counts_line, footnotes, summary_rows
-from unfooled.runs.attack import Run, on_disk
+from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import RunFile
 from unfooled.runs.remarks import PREFIX
 
@@ -122,10 +123,19 @@ def report(runs: Run | str | Path | Sequence[Run | str | Path], out: str | Path)
         'report.html'
     """
     several = [runs] if isinstance(runs, Run | str | Path) else runs
-    return write_html([on_disk(run) for run in several], Path(out))
+    with ExitStack() as folders:
+        paths = [folders.enter_context(run_folder(run)) for run in several]
+        return write_html(paths, Path(out), names=_names([*map(_told_path, several, paths, count(1))]))
 
 
-def write_html(runs: Sequence[Path], out: Path, *, study: Path | None = None) -> Path:
+def _told_path(run: Run | str | Path, path: Path, number: int) -> Path:
+    """What the page names a run after: the folder of one held in memory is another each time."""
+    return Path(f"run {number}") if isinstance(run, Run) and run.held is not None else path
+
+
+def write_html(
+    runs: Sequence[Path], out: Path, *, study: Path | None = None, names: Sequence[str] | None = None
+) -> Path:
     """Write the page about `runs` to `out`; with a study, what people said about their texts as well."""
     from jinja2 import Environment
 
@@ -134,7 +144,8 @@ def write_html(runs: Sequence[Path], out: Path, *, study: Path | None = None) ->
     if len({path.resolve() for path in runs}) < len(runs):
         raise RunFileError("the same run is named twice", "name each run once")
     views = [
-        _view(number, path, name) for number, (path, name) in enumerate(zip(runs, _names(runs), strict=True))
+        _view(number, path, name)
+        for number, (path, name) in enumerate(zip(runs, names or _names(runs), strict=True))
     ]
     if len({view.labels for view in views}) > 1:
         raise RunFileError(

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from unfooled.core.victim import Reloadable, Victim
 from unfooled.core.victim_options import as_type, require_positive
@@ -15,6 +15,7 @@ from unfooled.errors import VictimError
 from unfooled.model_folder import LARGEST_CONFIG
 from unfooled.plugins import registry
 from unfooled.trust import granted, trusting
+from unfooled.victims.function import FunctionVictim
 from unfooled.victims.labels import parse_labels
 from unfooled.victims.thresholds import Thresholded
 
@@ -27,12 +28,15 @@ FORMS = (
     "hf:FOLDER_OR_HUB_NAME · seq2seq:FOLDER_OR_HUB_NAME · https://HOST/PATH · fuse:MODEL · five:MODEL"
 )
 
+# Where a victim is asked for in Python, any of these will do.
+GivenVictim: TypeAlias = Victim | str | Path | Callable[[list[str]], Any]
+
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*|.+\.py:[A-Za-z_][\w.]*")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def load_victim(
-    spec: str,
+    spec: str | Path,
     *,
     labels: Sequence[str] | str | None = None,
     trust_pickle: bool = False,
@@ -56,6 +60,7 @@ def load_victim(
         >>> victim.predict(["a superb film"]).argmax()
         np.int64(1)
     """
+    spec = str(spec)
     kind, rest = split_spec(spec)
     names = parse_labels(labels)
     load: Callable[..., Victim] = registry.load("victim", kind)
@@ -75,6 +80,19 @@ def load_victim(
         also = {name: value for name, value in also.items() if value}
         victim.options = {"labels": names, "trust_pickle": trust.pickle, **also, **settled}
     return Thresholded(victim, thresholds) if thresholds else victim
+
+
+def as_victim(given: GivenVictim) -> Victim:
+    """Whatever a caller gave as a victim: one, what `load_victim` takes, a function of texts."""
+    if isinstance(given, str | Path):
+        return load_victim(given)
+    if isinstance(given, Victim):
+        return given
+    if callable(given):
+        return FunctionVictim(given)
+    raise VictimError(
+        f"{type(given).__name__} is not a victim", "wrap it with SklearnVictim or FunctionVictim"
+    )
 
 
 def split_spec(spec: str) -> tuple[str, str]:
