@@ -111,8 +111,10 @@ def test_a_run_in_memory_is_exported_and_reported_as_one_on_disk(here: Path) -> 
 
 def test_texts_of_a_run_in_memory_go_to_another_model(here: Path) -> None:
     held = unfooled.attack("fake", ROWS, "deepwordbug")
-    found = [unfooled.transfer(held, victim).examples for victim in victims()]
-    assert found[0] == found[1] == found[2] != ()
+    by_name, by_object, by_function = (unfooled.transfer(held, victim) for victim in victims())
+    assert by_name.examples == by_object.examples != ()
+    assert by_name.rate == by_function.rate
+    assert by_name.run == ":memory:"
     assert list(here.iterdir()) == []
     runs = [unfooled.replay(held, victim, out=f"again-{n}") for n, victim in enumerate(victims())]
     assert texts(runs[0]) == texts(runs[1]) == texts(runs[2]) != []

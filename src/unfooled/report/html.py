@@ -125,7 +125,7 @@ def report(runs: Run | str | Path | Sequence[Run | str | Path], out: str | Path)
     several = [runs] if isinstance(runs, Run | str | Path) else runs
     with ExitStack() as folders:
         paths = [folders.enter_context(run_folder(run)) for run in several]
-        return write_html(paths, Path(out), names=_names([*map(_told_path, several, paths, count(1))]))
+        return write_html(paths, Path(out), told=[*map(_told_path, several, paths, count(1))])
 
 
 def _told_path(run: Run | str | Path, path: Path, number: int) -> Path:
@@ -134,18 +134,22 @@ def _told_path(run: Run | str | Path, path: Path, number: int) -> Path:
 
 
 def write_html(
-    runs: Sequence[Path], out: Path, *, study: Path | None = None, names: Sequence[str] | None = None
+    runs: Sequence[Path], out: Path, *, study: Path | None = None, told: Sequence[Path] | None = None
 ) -> Path:
-    """Write the page about `runs` to `out`; with a study, what people said about their texts as well."""
+    """Write the page about `runs` to `out`; with a study, what people said about their texts as well.
+
+    `told` are paths that the page shows in place of those that are read.
+    """
     from jinja2 import Environment
 
     if not runs:
         raise RunFileError("there is no run to report on", "name at least one run")
     if len({path.resolve() for path in runs}) < len(runs):
         raise RunFileError("the same run is named twice", "name each run once")
+    told = told or runs
     views = [
-        _view(number, path, name)
-        for number, (path, name) in enumerate(zip(runs, names or _names(runs), strict=True))
+        _view(number, path, told_path, name)
+        for number, (path, told_path, name) in enumerate(zip(runs, told, _names(told), strict=True))
     ]
     if len({view.labels for view in views}) > 1:
         raise RunFileError(
@@ -192,7 +196,7 @@ def _shown(value: Any) -> Any:
     return visible(value) if type(value) is str else value
 
 
-def _view(number: int, path: Path, name: str) -> RunView:
+def _view(number: int, path: Path, told: Path, name: str) -> RunView:
     with closing(RunFile.read(path)) as file:
         header = file.header
         labels = file.labels
@@ -204,7 +208,7 @@ def _view(number: int, path: Path, name: str) -> RunView:
     return RunView(
         number=number,
         name=visible(name),
-        path=path,
+        path=told,
         attack=visible(str(environment["attack"])),
         victim=visible(str(environment["victim"])),
         data=visible(str(environment["data"])),
