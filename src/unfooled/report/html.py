@@ -43,7 +43,8 @@ class RunView:
 
     number: int
     name: str
-    path: Path
+    path: Path  # that is read
+    told: Path  # that is shown
     attack: str
     victim: str
     data: str
@@ -208,7 +209,8 @@ def _view(number: int, path: Path, told: Path, name: str) -> RunView:
     return RunView(
         number=number,
         name=visible(name),
-        path=told,
+        path=path,
+        told=told,
         attack=visible(str(environment["attack"])),
         victim=visible(str(environment["victim"])),
         data=visible(str(environment["data"])),

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from unfooled.core.victim import Reloadable, Victim
 from unfooled.core.victim_options import as_type, require_positive
@@ -86,8 +86,9 @@ def as_victim(given: GivenVictim) -> Victim:
     """Whatever a caller gave as a victim: one, what `load_victim` takes, a function of texts."""
     if isinstance(given, str | Path):
         return load_victim(given)
-    if isinstance(given, Victim):
-        return given
+    # By its class: `isinstance(given, Victim)` would ask for its capabilities, which may ask the model.
+    if all(callable(getattr(type(given), name, None)) for name in ("predict", "fingerprint")):
+        return cast(Victim, given)
     if callable(given):
         return FunctionVictim(given)
     raise VictimError(
