@@ -121,7 +121,7 @@ def test_texts_of_a_run_in_memory_go_to_another_model(here: Path) -> None:
 
 
 def test_models_are_evaluated_and_compared_by_name_and_as_objects() -> None:
-    models = {"base": "fake", "object": unfooled.load_victim("fake"), "function": keyword}
+    models: dict[str, Any] = {"base": "fake", "object": unfooled.load_victim("fake"), "function": keyword}
     found = unfooled.evaluate(models, ROWS, "deepwordbug", out="all", checks=[])
     assert [model.name for model in found.models] == ["base", "object", "function"]
     assert found.models[0].clean == found.models[1].clean
