@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from unfooled.data.loading import load_data
     from unfooled.defenses.harden import harden
     from unfooled.errors import UnfooledError, UserError
+    from unfooled.internals.analysis import analyse
     from unfooled.metrics.measures import measure
     from unfooled.plugins import registry
     from unfooled.report.html import report
@@ -64,6 +65,7 @@ __all__ = [
     "UnfooledError",
     "UserError",
     "Victim",
+    "analyse",
     "attack",
     "attacks",
     "compare",
@@ -116,11 +118,15 @@ _HOMES = {
     "transfer": "checks.transfer",
     "trusting": "trust",
 }
+# Of wings, which may be missing: the kind and the name under which the registry knows it.
+_OF_WINGS = {"analyse": ("analysis", "internals")}
 
 
 def __getattr__(name: str) -> Any:
     if name == "attacks":
         return importlib.import_module("unfooled.attacks")
+    if name in _OF_WINGS:
+        return importlib.import_module("unfooled.plugins").registry.load(*_OF_WINGS[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'unfooled' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"unfooled.{_HOMES[name]}"), name)

@@ -427,7 +427,7 @@ def test_a_saved_defence_is_a_model(folder: Path, tmp_path: Path) -> None:
     from unfooled.defenses.harden import harden
 
     out = tmp_path / "guarded"
-    harden("five", str(folder), out, options={"copies": "3", "sigma": 0.4})
+    harden(str(folder), method="five", out=out, options={"copies": "3", "sigma": 0.4})
     content = json.loads((out / "defense.json").read_text())
     assert content["model"] == "../base"
     assert content["described"]["relative_sigma"] > 0
@@ -448,9 +448,9 @@ def test_a_saved_defence_is_a_model(folder: Path, tmp_path: Path) -> None:
 def test_a_defence_around_a_defence_is_saved_too(folder: Path, tmp_path: Path) -> None:
     from unfooled.defenses.harden import harden
 
-    harden("five", str(folder), tmp_path / "inner", options={"copies": 2})
-    harden("fuse", str(tmp_path / "inner"), tmp_path / "outer", options={"alternatives": 2})
-    harden("fuse", f"five:{folder}", tmp_path / "direct")
+    harden(str(folder), method="five", out=tmp_path / "inner", options={"copies": 2})
+    harden(str(tmp_path / "inner"), method="fuse", out=tmp_path / "outer", options={"alternatives": 2})
+    harden(f"five:{folder}", method="fuse", out=tmp_path / "direct")
     outer = load_victim(str(tmp_path / "outer"))
     assert isinstance(outer, FuseVictim)
     assert isinstance(outer.inner, FiveVictim)
@@ -462,8 +462,8 @@ def test_a_model_without_gradients_may_borrow_them(folder: Path, tmp_path: Path)
     from unfooled.defenses.harden import harden
 
     with pytest.raises(CapabilityError, match="FuSE needs gradients for SWITCH, which fake"):
-        harden("fuse", "fake", tmp_path / "lent")
-    harden("fuse", "fake", tmp_path / "lent", options={"switch_model": str(folder)})
+        harden("fake", method="fuse", out=tmp_path / "lent")
+    harden("fake", method="fuse", out=tmp_path / "lent", options={"switch_model": str(folder)})
     content = json.loads((tmp_path / "lent" / "defense.json").read_text())
     assert content["settings"]["switch_model"] == "../base"
     victim = load_victim(str(tmp_path / "lent"))
@@ -475,7 +475,7 @@ def test_a_model_without_gradients_may_borrow_them(folder: Path, tmp_path: Path)
 def test_a_changed_model_is_noticed(folder: Path, tmp_path: Path) -> None:
     from unfooled.defenses.harden import harden
 
-    harden("five", str(folder), tmp_path / "guarded")
+    harden(str(folder), method="five", out=tmp_path / "guarded")
     other = tiny("bert", classes=2, seed=8)
     other.model.save_pretrained(folder)
     with pytest.raises(VictimError, match="not the one that was hardened"):
@@ -503,11 +503,11 @@ def test_bad_folders_and_names(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(CapabilityError, match="FIVE adds noise"):
         load_victim("five:fake")
     with pytest.raises(UserError, match="is not empty"):
-        harden("five", str(folder), folder)
-    harden("five", str(folder), tmp_path / "guarded")
+        harden(str(folder), method="five", out=folder)
+    harden(str(folder), method="five", out=tmp_path / "guarded")
     with pytest.raises(UserError, match="already holds a defence"):
-        harden("five", str(folder), tmp_path / "guarded")
-    harden("five", str(folder), tmp_path / "guarded", options={"copies": 2}, restart=True)
+        harden(str(folder), method="five", out=tmp_path / "guarded")
+    harden(str(folder), method="five", out=tmp_path / "guarded", options={"copies": 2}, restart=True)
     assert load_victim(str(tmp_path / "guarded")).settings.copies == 2  # type: ignore[attr-defined]
 
 

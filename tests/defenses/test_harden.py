@@ -161,7 +161,7 @@ def test_fact_trains_the_whole_model_head_included(base: dict[str, str], name: s
     seen = Seen()
     out = tmp_path / "fact"
     options = {**SWITCH, "epochs": 1, "lr": 1e-3, "keep": "last"}
-    hardened = harden("fact", base[name], out, data=singles(), options=options, observer=seen)
+    hardened = harden(base[name], singles(), method="fact", out=out, options=options, observer=seen)
     assert hardened.trained is not None
     before, after = weights(base[name]), weights(out)
     assert before.keys() == after.keys()
@@ -182,9 +182,9 @@ def test_fact_trains_the_whole_model_head_included(base: dict[str, str], name: s
 
 def test_fact_differs_from_the_retuned_control(base: dict[str, str], tmp_path: Path) -> None:
     options = {"epochs": 1, "lr": 1e-3}
-    harden("retune", base["lstm"], tmp_path / "retuned", data=singles(), options=options)
-    harden("fact", base["lstm"], tmp_path / "fact", data=singles(), options=options | SWITCH)
-    again = harden("retune", base["lstm"], tmp_path / "again", data=singles(), options=options)
+    harden(base["lstm"], singles(), method="retune", out=tmp_path / "retuned", options=options)
+    harden(base["lstm"], singles(), method="fact", out=tmp_path / "fact", options=options | SWITCH)
+    again = harden(base["lstm"], singles(), method="retune", out=tmp_path / "again", options=options)
     one, two, same = (weights(tmp_path / name) for name in ("retuned", "fact", "again"))
     assert any(not np.array_equal(one[key], two[key]) for key in one)
     assert all(np.array_equal(one[key], same[key]) for key in one)
@@ -203,7 +203,7 @@ def test_pairs_keep_their_premise(
         return found
 
     monkeypatch.setattr(fact, "alternatives_of_rows", watched)
-    harden("fact", base["pairs"], tmp_path / "fact", data=pairs(), options={**SWITCH, "epochs": 1})
+    harden(base["pairs"], pairs(), method="fact", out=tmp_path / "fact", options={**SWITCH, "epochs": 1})
     ((texts, found),) = added
     assert sum(map(len, found.values())) > len(texts)
     for n, others in found.items():
@@ -243,14 +243,16 @@ def test_fresh_alternatives_differ_between_epochs_and_use_the_first_plans(
 
 def test_fresh_fact_trains(base: dict[str, str], tmp_path: Path) -> None:
     options = {**SWITCH, "epochs": 2, "fresh": "true"}
-    done = harden("fact", base["lstm"], tmp_path / "fact", data=singles(), options=options)
+    done = harden(base["lstm"], singles(), method="fact", out=tmp_path / "fact", options=options)
     assert done.settings["fresh"] is True
 
 
 def test_augment_adds_alternatives_as_rows(base: dict[str, str], tmp_path: Path) -> None:
     seen = Seen()
     options = {**SWITCH, "epochs": 1}
-    done = harden("augment", base["lstm"], tmp_path / "more", data=singles(), options=options, observer=seen)
+    done = harden(
+        base["lstm"], singles(), method="augment", out=tmp_path / "more", options=options, observer=seen
+    )
     assert done.trained is not None
     # 53 rows and about twice as many alternatives, 16 in a batch.
     assert 2 * 53 / 16 < done.trained.metrics["steps"] <= -(-3 * 53 // 16)
@@ -260,10 +262,10 @@ def test_augment_with_samples(base: dict[str, str], tmp_path: Path) -> None:
     seen = Seen()
     samples: list[tuple[Any, int]] = [("an odd grate film", 1), ("a teribble film", 0)]
     done = harden(
-        "augment",
         base["lstm"],
-        tmp_path / "more",
-        data=singles(),
+        singles(),
+        method="augment",
+        out=tmp_path / "more",
         options={"epochs": 1},
         samples=samples,
         observer=seen,
@@ -271,11 +273,11 @@ def test_augment_with_samples(base: dict[str, str], tmp_path: Path) -> None:
     assert done.trained is not None
     assert any("2 samples join 53 training rows" in note for note in seen.notes)
     with pytest.raises(DataError, match="2 fields, the data 1"):
-        harden("augment", base["lstm"], tmp_path / "x", data=singles(), samples=[(("a", "b"), 0)])
+        harden(base["lstm"], singles(), method="augment", out=tmp_path / "x", samples=[(("a", "b"), 0)])
     with pytest.raises(DataError, match="no text that fooled"):
-        harden("augment", base["lstm"], tmp_path / "x", data=singles(), samples=[])
+        harden(base["lstm"], singles(), method="augment", out=tmp_path / "x", samples=[])
     with pytest.raises(UserError, match="takes no samples"):
-        harden("retune", base["lstm"], tmp_path / "x", data=singles(), samples=samples)
+        harden(base["lstm"], singles(), method="retune", out=tmp_path / "x", samples=samples)
 
 
 def test_adversarial_training_attacks_the_model_of_the_moment(
@@ -295,7 +297,12 @@ def test_adversarial_training_attacks_the_model_of_the_moment(
     seen = Seen()
     options = {"attack": "deepwordbug", "share": 0.5, "budget": 60, "epochs": 2}
     done = harden(
-        "adversarial-training", base["lstm"], tmp_path / "at", data=singles(), options=options, observer=seen
+        base["lstm"],
+        singles(),
+        method="adversarial-training",
+        out=tmp_path / "at",
+        options=options,
+        observer=seen,
     )
     assert done.trained is not None
     assert len(fooled) == 2
@@ -310,7 +317,12 @@ def test_adversarial_training_fits_its_attack_to_the_model(base: dict[str, str],
     seen = Seen()
     options = {"attack": "gs-gr", "share": 0.3, "budget": 200, "epochs": 1}
     harden(
-        "adversarial-training", base["lstm"], tmp_path / "at", data=singles(), options=options, observer=seen
+        base["lstm"],
+        singles(),
+        method="adversarial-training",
+        out=tmp_path / "at",
+        options=options,
+        observer=seen,
     )
     lines = (tmp_path / "at").rglob("attacked-0.jsonl")
     assert not [line for path in lines for line in path.read_text().splitlines() if '"error"' in line]
@@ -322,15 +334,19 @@ def test_a_training_that_adds_no_text_stops_and_says_so(base: dict[str, str], tm
     # Without a single query left no attack finds anything.
     options = {"attack": "deepwordbug", "share": 0.3, "budget": 1, "epochs": 1}
     with pytest.raises(UserError, match="fooled the model with none of"):
-        harden("adversarial-training", base["lstm"], tmp_path / "at", data=singles(), options=options)
+        harden(base["lstm"], singles(), method="adversarial-training", out=tmp_path / "at", options=options)
 
 
 def test_freelb_steps_change_the_weights(base: dict[str, str], tmp_path: Path) -> None:
     options = {"epochs": 1, "lr": 1e-3, "steps": 2}
     harden(
-        "retune", base["attention"], tmp_path / "retuned", data=singles(), options={"epochs": 1, "lr": 1e-3}
+        base["attention"],
+        singles(),
+        method="retune",
+        out=tmp_path / "retuned",
+        options={"epochs": 1, "lr": 1e-3},
     )
-    harden("freelb", base["attention"], tmp_path / "freelb", data=singles(), options=options)
+    harden(base["attention"], singles(), method="freelb", out=tmp_path / "freelb", options=options)
     plain, moved = weights(tmp_path / "retuned"), weights(tmp_path / "freelb")
     assert any(not np.array_equal(plain[key], moved[key]) for key in plain)
     assert all(np.isfinite(value).all() for value in moved.values())
@@ -351,7 +367,7 @@ def test_freelb_moves_along_the_gradient_and_stays_within_its_radius() -> None:
 
 def test_starting_from_the_body_begins_anew(base: dict[str, str], tmp_path: Path) -> None:
     options = {"epochs": 1, "start": "body"}
-    harden("retune", base["lstm"], tmp_path / "new", data=singles(), options=options)
+    harden(base["lstm"], singles(), method="retune", out=tmp_path / "new", options=options)
     assert load_victim(str(tmp_path / "new")).predict(["great"]).shape == (1, 2)
 
 
@@ -405,29 +421,31 @@ def test_going_on_ends_with_the_same_weights(base: dict[str, str], tmp_path: Pat
     options: dict[str, Any] = {"epochs": 2, "lr": 1e-3, "keep": "last"}
     options |= SWITCH if method == "fact" else {"attack": "deepwordbug", "share": 0.3, "budget": 40}
     whole = tmp_path / "whole"
-    harden(method, base["lstm"], whole, data=singles(), options=options)
+    harden(base["lstm"], singles(), method=method, out=whole, options=options)
     with pytest.raises(KeyboardInterrupt):
-        harden(method, base["lstm"], tmp_path / "cut", data=singles(), options=options, observer=Stopping())
+        harden(
+            base["lstm"], singles(), method=method, out=tmp_path / "cut", options=options, observer=Stopping()
+        )
     with pytest.raises(UserError, match="unfinished training"):
-        harden(method, base["lstm"], tmp_path / "cut", data=singles(), options=options)
+        harden(base["lstm"], singles(), method=method, out=tmp_path / "cut", options=options)
     with pytest.raises(VictimError, match="was not finished"):
         load_victim(str(tmp_path / "cut"))
-    harden(method, base["lstm"], tmp_path / "cut", data=singles(), options=options, resume=True)
+    harden(base["lstm"], singles(), method=method, out=tmp_path / "cut", options=options, resume=True)
     one, two = weights(whole), weights(tmp_path / "cut")
     assert all(np.array_equal(one[key], two[key]) for key in one)
 
 
 def test_finished_is_finished(base: dict[str, str], tmp_path: Path) -> None:
     options = {"epochs": 1}
-    first = harden("retune", base["lstm"], tmp_path / "x", data=singles(), options=options)
+    first = harden(base["lstm"], singles(), method="retune", out=tmp_path / "x", options=options)
     with pytest.raises(UserError, match="already holds a trained model"):
-        harden("retune", base["lstm"], tmp_path / "x", data=singles(), options=options)
-    again = harden("retune", base["lstm"], tmp_path / "x", data=singles(), options=options, resume=True)
+        harden(base["lstm"], singles(), method="retune", out=tmp_path / "x", options=options)
+    again = harden(base["lstm"], singles(), method="retune", out=tmp_path / "x", options=options, resume=True)
     assert first.trained is not None
     assert again.trained is not None
     assert again.trained.seconds == first.trained.seconds
     with pytest.raises(UserError, match="other settings"):
-        harden("fact", base["lstm"], tmp_path / "x", data=singles(), options=options, resume=True)
+        harden(base["lstm"], singles(), method="fact", out=tmp_path / "x", options=options, resume=True)
 
 
 # -- mistakes --------------------------------------------------------------------------------------
@@ -436,36 +454,36 @@ def test_finished_is_finished(base: dict[str, str], tmp_path: Path) -> None:
 def test_mistakes_are_named(base: dict[str, str], tmp_path: Path) -> None:
     data, out = singles(), tmp_path / "x"
     with pytest.raises(UnknownNameError, match="no defense called 'fackt'"):
-        harden("fackt", base["lstm"], out, data=data)
+        harden(base["lstm"], data, method="fackt", out=out)
     with pytest.raises(UserError, match="nothing to train on"):
-        harden("fact", base["lstm"], out)
+        harden(base["lstm"], method="fact", out=out)
     with pytest.raises(UserError, match="fact has no setting 'wrods'"):
-        harden("fact", base["lstm"], out, data=data, options={"wrods": 2})
+        harden(base["lstm"], data, method="fact", out=out, options={"wrods": 2})
     with pytest.raises(UserError, match="words=two is not a whole number"):
-        harden("fact", base["lstm"], out, data=data, options={"words": "two"})
+        harden(base["lstm"], data, method="fact", out=out, options={"words": "two"})
     with pytest.raises(UserError, match="words=0 makes no sense"):
-        harden("fact", base["lstm"], out, data=data, options={"words": 0})
+        harden(base["lstm"], data, method="fact", out=out, options={"words": 0})
     with pytest.raises(UserError, match="weight=-1"):
-        harden("fact", base["lstm"], out, data=data, options={"weight": -1})
+        harden(base["lstm"], data, method="fact", out=out, options={"weight": -1})
     with pytest.raises(UserError, match="epochs=0"):
-        harden("retune", base["lstm"], out, data=data, options={"epochs": 0})
+        harden(base["lstm"], data, method="retune", out=out, options={"epochs": 0})
     with pytest.raises(UserError, match="keep=first"):
-        harden("retune", base["lstm"], out, data=data, options={"keep": "first"})
+        harden(base["lstm"], data, method="retune", out=out, options={"keep": "first"})
     with pytest.raises(UserError, match="fresh=perhaps"):
-        harden("fact", base["lstm"], out, data=data, options={"fresh": "perhaps"})
+        harden(base["lstm"], data, method="fact", out=out, options={"fresh": "perhaps"})
     with pytest.raises(UserError, match="share=2"):
-        harden("adversarial-training", base["lstm"], out, data=data, options={"share": 2})
+        harden(base["lstm"], data, method="adversarial-training", out=out, options={"share": 2})
     with pytest.raises(UnknownNameError, match="no attack called"):
-        harden("adversarial-training", base["lstm"], out, data=data, options={"attack": "nothing"})
+        harden(base["lstm"], data, method="adversarial-training", out=out, options={"attack": "nothing"})
     with pytest.raises(UserError, match="steps=0"):
-        harden("freelb", base["lstm"], out, data=data, options={"steps": 0})
+        harden(base["lstm"], data, method="freelb", out=out, options={"steps": 0})
     with pytest.raises(VictimError, match="trains torch models"):
-        harden("fact", "fake", out, data=data)
+        harden("fake", data, method="fact", out=out)
     with pytest.raises(UserError, match="is the model to harden"):
-        harden("retune", base["lstm"], base["lstm"], data=data)
+        harden(base["lstm"], data, method="retune", out=base["lstm"])
     other = Dataset.from_pairs([("a b", "spam"), ("c d", "ham")] * 9, name="mail")
     with pytest.raises(DataError, match=r"spam|ham") as mismatch:
-        harden("retune", base["lstm"], out, data=other)
+        harden(base["lstm"], other, method="retune", out=out)
     assert "--label-map" not in str(mismatch.value)  # harden has no such option
     assert not any(out.glob("*.safetensors"))
 

@@ -98,7 +98,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 def test_a_wrapping_defence(add: Callable[..., None], typed: Callable[..., str]) -> None:
     add("defense", "shorter", "shorter", "METHOD", FILES["shorter.py"])
     assert "shorter" in typed("harden", "--list")
-    hardened = unfooled.harden("shorter", "fake", "wrapped", options={"copies": "6"})
+    hardened = unfooled.harden("fake", method="shorter", out="wrapped", options={"copies": "6"})
     assert hardened.settings["copies"] == 6
     victim = unfooled.load_victim("wrapped")
     (plain,), (voted,) = (v.predict(["a superb film"]) for v in (unfooled.load_victim("fake"), victim))
@@ -114,7 +114,7 @@ def test_a_training_defence(add: Callable[..., None], typed: Callable[..., str])
     assert "lowered" in typed("harden", "--list")
     sizes = {"epochs": 1, "hidden": 8, "embedding": 8, "vectors": "none", "min_count": 1}
     unfooled.train("lstm", ROWS, "base", valid=0.0, options=sizes)
-    hardened = unfooled.harden("lowered", "base", "new", data=ROWS, valid=0.0, options={"epochs": 1})
+    hardened = unfooled.harden("base", ROWS, method="lowered", out="new", valid=0.0, options={"epochs": 1})
     assert hardened.trained is not None
     steps = json.loads(Path("base/training.json").read_text())["metrics"]["steps"]
     assert hardened.trained.metrics["steps"] == 2 * steps  # twice the rows
@@ -239,8 +239,6 @@ def test_a_run_in_memory_is_that_on_disk(tmp_path: Path, monkeypatch: pytest.Mon
     kept = unfooled.attack("fake", ROWS, "deepwordbug", out="kept")
     assert list(held.results()) == list(kept.results())
     assert held.summary() == kept.summary()
-    with pytest.raises(unfooled.UserError, match="in memory only"):
-        unfooled.measure(held, "edit-distance")
     saved = held.save("saved")
     with closing(RunFile.read("saved")) as ours, closing(RunFile.read("kept")) as theirs:
         assert ours.content_digest() == theirs.content_digest()

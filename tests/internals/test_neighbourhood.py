@@ -86,7 +86,7 @@ def test_models_of_other_classes_are_refused(tmp_path: Path) -> None:
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     fake = load_fake("")
     run = write_run(tmp_path / "run", fake, [changed(Text("a great film").replace(1, "large"))])
-    found = analyse(run, victim=fake, only=["words", "neighbours", "field"])
+    found = analyse(run, victim=fake, nearest=None, only=["words", "neighbours", "field"])
     assert "no neighbours: give a table of nearest words as --neighbours" in found.notes
     assert "no field of embeddings: it needs a torch model as --model" in found.notes
 

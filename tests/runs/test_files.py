@@ -71,8 +71,8 @@ def test_a_trained_model_and_its_defence_follow_the_umask(
     else:
         pytest.importorskip("accelerate")
         train(family, rows, model, options={"epochs": 1, "vectors": "none"})
-        harden("retune", str(model), tmp_path / "retuned", data=rows, options={"epochs": 1})
-        harden("five", str(model), tmp_path / "defence")
+        harden(str(model), rows, method="retune", out=tmp_path / "retuned", options={"epochs": 1})
+        harden(str(model), method="five", out=tmp_path / "defence")
         assert (tmp_path / "defence" / "defense.json").is_file()
     assert wrong_modes(tmp_path) == {}
     assert (model / "training.json").is_file()

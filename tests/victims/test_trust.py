@@ -124,7 +124,7 @@ def test_a_folder_names_no_code_no_address_and_no_other_place(
     base: Path, tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "guarded"
-    harden("five", str(base), out, options={"copies": 2})
+    harden(str(base), method="five", out=out, options={"copies": 2})
     (out / "payload.py").write_text("raise SystemExit('ran')", encoding="utf-8")
     shutil.copytree(base, tmp_path.parent / "elsewhere", dirs_exist_ok=True)
     monkeypatch.chdir(out)
@@ -138,7 +138,7 @@ def test_a_folder_names_no_code_no_address_and_no_other_place(
 def test_options_in_a_folder_are_not_passed_on(base: Path, tmp_path: Path) -> None:
     """Once they reached the loader: headers with `env:NAME`, `trust_pickle`."""
     out = tmp_path / "guarded"
-    harden("five", str(base), out, options={"copies": 2})
+    harden(str(base), method="five", out=out, options={"copies": 2})
     expected = load_victim(str(out)).predict(TEXTS)
     rewritten(out, options={"trust_pickle": True, "headers": {"x": "env:SECRET"}, "max_length": 3})
     np.testing.assert_array_equal(load_victim(str(out)).predict(TEXTS), expected)
@@ -148,7 +148,7 @@ def test_options_in_a_folder_are_not_passed_on(base: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize("value", ["payload.py:f", "http://127.0.0.1:9/x", "nobody/nothing", "/etc"])
 def test_settings_in_a_folder_are_looked_at_too(base: Path, tmp_path: Path, name: str, value: str) -> None:
     out = tmp_path / "guarded"
-    harden("fuse", str(base), out, options={"alternatives": 2, "similarity": "filter"})
+    harden(str(base), method="fuse", out=out, options={"alternatives": 2, "similarity": "filter"})
     rewritten(out, settings={name: value})
     with pytest.raises(VictimError, match=f"its {name} .* a folder may name no other") as caught:
         load_victim(str(out))
@@ -157,7 +157,7 @@ def test_settings_in_a_folder_are_looked_at_too(base: Path, tmp_path: Path, name
 
 def test_folders_around_each_other_are_told(base: Path, tmp_path: Path) -> None:
     for name in ("one", "other"):
-        harden("five", str(base), tmp_path / name, options={"copies": 2})
+        harden(str(base), method="five", out=tmp_path / name, options={"copies": 2})
     rewritten(tmp_path / "one", model="../other")
     rewritten(tmp_path / "other", model="../one")
     with pytest.raises(VictimError, match="around itself"):
@@ -195,7 +195,12 @@ def test_a_pickle_beside_a_folder_needs_trust(tmp_path: Path, base: Path) -> Non
     pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(["good film", "bad film"], [1, 0])
     joblib.dump(pipeline, tmp_path / "model.joblib")
     with trusting(pickle=True):
-        harden("fuse", str(tmp_path / "model.joblib"), tmp_path / "out", options={"switch_model": str(base)})
+        harden(
+            str(tmp_path / "model.joblib"),
+            method="fuse",
+            out=tmp_path / "out",
+            options={"switch_model": str(base)},
+        )
     with pytest.raises(VictimError, match="is a pickle"):
         load_victim(str(tmp_path / "out"))
     assert load_victim(str(tmp_path / "out"), trust_pickle=True).labels == ("0", "1")

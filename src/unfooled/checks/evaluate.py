@@ -33,6 +33,7 @@ from unfooled.rates import confusion, f1_interval, macro_f1
 from unfooled.runs.attack import Run, rows_to_read
 from unfooled.runs.export import export
 from unfooled.runs.remarks import write_remark
+from unfooled.victims.loading import GivenVictim
 
 CLEAN_LIMIT = 2000
 DRAWS = 15
@@ -117,7 +118,7 @@ class Evaluation:
 
 
 def evaluate(
-    models: Mapping[str, Victim | str],
+    models: Mapping[str, GivenVictim],
     data: Given,
     recipe: Recipe | str = "textfooler",
     *,
@@ -135,7 +136,7 @@ def evaluate(
     watcher: Watcher | None = None,
     restart: bool = False,
 ) -> Evaluation:
-    """Evaluate `models` (name to victim, or to what `load_victim` takes) on the same rows.
+    """Evaluate `models` (name to victim, to what `load_victim` takes, or to a function) on the same rows.
 
     The base is the model called `base` (or the first), the control the one called `retuned`. `limit` is the
     number of rows to attack; clean accuracy is measured on up to `clean_limit`. `averages` and `draws` say

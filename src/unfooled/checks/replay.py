@@ -23,9 +23,10 @@ from unfooled.core.victim_oracle import DECIMALS, validate
 from unfooled.data.labels import match_labels
 from unfooled.errors import DataError, UserError, VictimError
 from unfooled.metrics.summary import decided
-from unfooled.runs.attack import Observer, Run
+from unfooled.runs.attack import Observer, Run, run_folder
 from unfooled.runs.file import RunFile
 from unfooled.text import Edit, Text
+from unfooled.victims.loading import GivenVictim, as_victim
 
 _PORTION = 500
 
@@ -96,8 +97,8 @@ def fooling_texts(path: Path, labels: tuple[str, ...]) -> list[tuple[TextValue, 
 
 
 def replay(
-    samples: str | Path | Iterable[Sample],
-    victim: Victim,
+    samples: Run | str | Path | Iterable[Sample],
+    victim: GivenVictim,
     *,
     out: str | Path,
     label_map: Mapping[str, str] | None = None,
@@ -112,13 +113,15 @@ def replay(
 
     Example:
 
-        >>> run = unfooled.replay("runs/x", unfooled.load_victim("fake"), out="runs/again")
+        >>> run = unfooled.replay("runs/x", "fake", out="runs/again")
         >>> run.summary().accuracy_under_attack.value
         0.0
     """
-    if isinstance(samples, str | Path):
-        name = name or str(samples)
-        samples = [one for one in read_samples(samples) if one.fooled]
+    victim = as_victim(victim)
+    if isinstance(samples, Run | str | Path):
+        name = name or str(samples.path if isinstance(samples, Run) else samples)
+        with run_folder(samples) as source:
+            samples = [one for one in read_samples(source) if one.fooled]
         if not samples:
             raise DataError(
                 f"{name}: holds no sample that fooled its model", "give a run with successes, or its export"

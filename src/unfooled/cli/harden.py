@@ -103,10 +103,10 @@ Settings without a flag of their own: --set name=value. --list shows every setti
         with HardenProgress(console, method.name) as observer:
             try:
                 hardened = harden(
-                    method.name,
                     self.model,
-                    self.out,
-                    data=data,
+                    data,
+                    method=method.name,
+                    out=self.out,
                     valid=self.validation(self.data) if self.data else DEFAULT_SHARE,
                     options=self.given(MethodSettings),
                     samples=samples,

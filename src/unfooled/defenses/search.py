@@ -196,10 +196,10 @@ class _Search:
         if self.method.kind == "wrap":
             return wrap(self.method.name, self.base, settings)
         harden(
-            self.method.name,
             self.model,
-            scratch,
-            data=self.data,
+            self.data,
+            method=self.method.name,
+            out=scratch,
             options=settings,
             restart=True,
             observer=self.observer,
@@ -211,7 +211,7 @@ class _Search:
         best = self.out / BEST
         if better and self.method.kind == "wrap":
             shutil.rmtree(best, ignore_errors=True)
-            harden(self.method.name, self.model, best, options=settings)
+            harden(self.model, method=self.method.name, out=best, options=settings)
         elif better:
             put_in_place(scratch, best)
         shutil.rmtree(scratch, ignore_errors=True)

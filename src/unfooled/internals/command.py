@@ -20,9 +20,8 @@ from unfooled.cli.options import Data, Model
 from unfooled.cli.values import pairs
 from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
-from unfooled.errors import MissingExtraError, ResourceError, UserError
+from unfooled.errors import MissingExtraError, UserError
 from unfooled.report.diffs import visible
-from unfooled.resources.neighbours import open_neighbours
 from unfooled.runs.file import RunFile
 from unfooled.victims.loading import load_victim
 
@@ -193,17 +192,12 @@ def _against(options: Analyse) -> dict[str, Victim]:
 
 def _nearest(options: Analyse, wanted: bool) -> Find | None:
     """The table of nearest words; a missing one is an error only where it was asked for."""
-    from unfooled.internals.neighbourhood import NEAREST
+    from unfooled.internals.analysis import nearest_words
+    from unfooled.resources.neighbours import DEFAULT
 
     if options.model is None:
         return None
-    try:
-        oracle = open_neighbours(options.neighbours)
-    except ResourceError:
-        if wanted or options.neighbours:
-            raise
-        return None
-    return lambda word: oracle([(word, NEAREST + 2, 0.0)])[0]
+    return nearest_words(options.neighbours or (DEFAULT if wanted else ""))
 
 
 def _data(options: Analyse) -> Dataset | None:

@@ -73,10 +73,10 @@ def do(stage: Stage, runner: StageRunner, folder: Path) -> None:
         case Harden():
             with runner.watcher.training(stage.name) as trainer:
                 harden(
-                    stage.method,
-                    str(runner.done[stage.model].folder / MODEL),
-                    folder / MODEL,
-                    data=runner.data(stage.data),
+                    runner.done[stage.model].folder / MODEL,
+                    runner.data(stage.data),
+                    method=stage.method,
+                    out=folder / MODEL,
                     options=runner.filled(stage.options),
                     resume=True,
                     observer=trainer,

@@ -54,7 +54,7 @@ class View(Protocol):
     @property
     def transfers(self) -> Sequence[Transfer]: ...
     @property
-    def path(self) -> Path: ...
+    def told(self) -> Path: ...
     @property
     def number(self) -> int: ...  # its place on the page, and its colour
 
@@ -187,7 +187,7 @@ def hints(view: View) -> list[Hint]:
             Hint(
                 "measure",
                 "Ask whether the found texts still read well; this page then draws how many of them count.",
-                f"unfooled measure {shlex.quote(str(view.path))} "
+                f"unfooled measure {shlex.quote(str(view.told))} "
                 "--with similarity:use --with perplexity:trigram --with grammar",
             )
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
+import tempfile
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -29,12 +30,12 @@ from unfooled.core.session import (
 )
 from unfooled.core.victim import TextValue, Victim
 from unfooled.data.loading import Given
-from unfooled.errors import DataError, RunFileError, VictimError
+from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
 from unfooled.runs.task import Examples, Task, task_for
-from unfooled.victims.loading import load_victim
+from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.preflight import Preflight
 
 if TYPE_CHECKING:
@@ -106,17 +107,20 @@ class Run:
             yield from file.results()
 
 
-def on_disk(run: Run | str | Path) -> Path:
-    """The folder of a run that is given by itself or by its path."""
+@contextlib.contextmanager
+def run_folder(run: Run | str | Path) -> Iterator[Path]:
+    """Where a run lies that is given by itself or by its path; one in memory lies there for this while."""
     if not isinstance(run, Run):
-        return Path(run)
-    if run.held is not None:
-        raise RunFileError("this run is held in memory only", "write it first: run.save(FOLDER)")
-    return run.path
+        yield Path(run)
+    elif run.held is None:
+        yield run.path
+    else:
+        with tempfile.TemporaryDirectory(prefix="unfooled-") as scratch:
+            yield run.save(Path(scratch) / "run").path
 
 
 def attack(
-    victim: Victim | str | Callable[[list[str]], Any],
+    victim: GivenVictim,
     data: Given | Examples,
     recipe: Recipe | str = "textfooler",
     *,
@@ -150,7 +154,7 @@ def attack(
         >>> [result.outcome for result in run.results()]
         ['success']
     """
-    victim = _as_victim(victim)
+    victim = as_victim(victim)
     task = task_for(victim)
     dataset = task.data(data, victim).aligned(victim.labels, label_map)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
@@ -330,20 +334,6 @@ def _is_answered(task: Task, victim: Victim, text: TextValue) -> bool:
         return len(task.answers(victim, text)) == 1
     except Exception:
         return False
-
-
-def _as_victim(given: Victim | str | Callable[[list[str]], Any]) -> Victim:
-    if isinstance(given, str):
-        return load_victim(given)
-    if isinstance(given, Victim):
-        return given
-    if callable(given):
-        from unfooled.victims.function import FunctionVictim
-
-        return FunctionVictim(given)
-    raise VictimError(
-        f"{type(given).__name__} is not a victim", "wrap it with SklearnVictim or FunctionVictim"
-    )
 
 
 def _environment(

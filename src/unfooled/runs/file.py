@@ -13,7 +13,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -203,6 +203,11 @@ class RunFile:
         rows = [(name, dump(value)) for name, value in counters.items()]
         with self._explained(), self._transaction():
             sealed.put(self._db, COUNTERS, rows)
+
+    def add_measures(self, rows: Sequence[tuple[str, int, float]]) -> None:
+        """Values by the measure's name and the example's key; those of the same keys are replaced."""
+        with self._explained(), self._transaction():
+            sealed.put(self._db, MEASURES, rows)
 
     def close(self) -> None:
         if self._closed:
