@@ -33,7 +33,7 @@ class Ledger:
     p_after: Column
     words: Counts
     changed: Counts
-    queries: Counts
+    queries: Column  # nan where nobody told them
     similarity: Column  # nan where nothing was measured
 
     @classmethod
@@ -82,8 +82,8 @@ class Ledger:
         return shares
 
 
-_REAL = ("p_before", "p_after", "similarity")
-_NAMES = ("keys", "outcome", "label", "before", "after", *_REAL, "words", "changed", "queries")
+_REAL = ("p_before", "p_after", "similarity", "queries")
+_NAMES = ("keys", "outcome", "label", "before", "after", *_REAL, "words", "changed")
 
 
 def _row(one: Result) -> tuple[float, ...]:
@@ -97,9 +97,9 @@ def _row(one: Result) -> tuple[float, ...]:
         _p_true(one.probs, one.label),
         _p_true(one.perturbed_probs, one.label),
         math.nan if one.similarity is None else one.similarity,
+        one.queries if one.queries_known else math.nan,
         one.words,
         len(one.edits),
-        one.queries,
     )
 
 
@@ -138,7 +138,7 @@ def confusion(ledger: Ledger, classes: int, *, attacked: bool) -> Counts:
 
 def query_limits(ledger: Ledger, most: int = 12) -> list[float]:
     """Round budgets (1, 2, 5, 10, …) up to what the run spent at most."""
-    top = int(ledger.queries[ledger.attacked].max(initial=1))
+    top = int(np.nan_to_num(ledger.queries[ledger.attacked]).max(initial=1))
     limits = [float(base * 10**power) for power in range(9) for base in (1, 2, 5)]
     inside = [limit for limit in limits if limit < top]
     return [*inside[-(most - 1) :], float(top)]

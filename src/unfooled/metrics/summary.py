@@ -165,7 +165,7 @@ class Summary:
     success_rate: Rate  # of those that were attacked
     perturbed_share: Mean  # of the successes
     words_changed: Mean  # of the successes
-    queries: Mean  # of all attacked, broken or not
+    queries: Mean  # of all attacked, broken or not, whose queries are known
     query_percentiles: dict[int, float]  # of the same; see PERCENTILES
     similarity: Mean  # of the successes that have one
     substitutions: tuple[Substitution, ...]  # the most frequent ones of the successes, in lower case
@@ -258,7 +258,8 @@ def summarise(run: RunFile) -> Summary:
             said.append(decided(result.probs))
             said_after.append(decided(result.perturbed_probs))
         if result.outcome in ("success", "failure"):
-            queries.append(result.queries)
+            if result.queries_known:
+                queries.append(result.queries)
             if result.tried is not None:
                 counted += 1
                 few += result.outcome == "failure" and result.tried < bound

@@ -336,7 +336,7 @@ def _packed_row(number: int, at: int, ledger: Ledger, result: Result) -> list[An
         _number(ledger.p_after[at]),
         len(result.edits),
         round(result.share, 4),
-        result.queries,
+        result.queries if result.queries_known else None,
         result.similarity,
         shown,
         others,

@@ -232,6 +232,7 @@ def _over_share(views: Sequence[View]) -> Chart | None:
 
 
 def _over_queries(views: Sequence[View]) -> Chart | None:
+    views = [view for view in views if np.isfinite(view.ledger.queries[view.ledger.attacked]).all()]
     limits = sorted({limit for view in views for limit in query_limits(view.ledger)})
     curves = [(view, accuracy_at_most(view.ledger, view.ledger.queries, limits)) for view in views]
     return _curve(
