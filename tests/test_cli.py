@@ -206,10 +206,10 @@ def test_resources_are_listed_with_licence_and_size(tmp_path: Path, monkeypatch:
 def test_export_writes_what_it_says(tmp_path: Path, name: str) -> None:
     write_csv(tmp_path / "d.csv", sentences(8))
     unfooled("attack", "-m", "fake", "-d", "d.csv", "-a", "deepwordbug", "-o", "run", cwd=tmp_path)
-    assert "8 rows" in unfooled("export", "run", name, cwd=tmp_path).stdout
+    assert "8 rows" in unfooled("export", "run", "-o", name, cwd=tmp_path).stdout
     assert (tmp_path / name).stat().st_size > 100
-    assert "--force" in unfooled("export", "run", name, code=2, cwd=tmp_path).stderr
-    unfooled("export", "run", name, "--force", cwd=tmp_path)
+    assert "--force" in unfooled("export", "run", "-o", name, code=2, cwd=tmp_path).stderr
+    unfooled("export", "run", "-o", name, "--force", cwd=tmp_path)
 
 
 def test_hostile_texts_cannot_reach_the_terminal(tmp_path: Path) -> None:
