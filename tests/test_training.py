@@ -599,5 +599,5 @@ def test_a_sweep_on_too_few_rows_says_so(tmp_path: Path) -> None:
 
     rows = [("good film", "p"), ("bad play", "n"), ("fine story", "p"), ("dull scene", "n")]
     with pytest.raises(UserError, match="no trial of the sweep could be trained: no word is left") as told:
-        sweep("svm", rows, tmp_path / "model", trials=2)
+        sweep("svm", rows, tmp_path / "model", trials=2, options={"min_count": 3})
     assert "add rows" in str(told.value)

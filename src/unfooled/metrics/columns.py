@@ -35,9 +35,10 @@ class Ledger:
     changed: Counts
     queries: Column  # nan where nobody told them
     similarity: Column  # nan where nothing was measured
+    only: int = _NONE  # the class whose rows alone were attacked
 
     @classmethod
-    def read(cls, results: Iterable[Result]) -> Ledger:
+    def read(cls, results: Iterable[Result], *, only: int = _NONE) -> Ledger:
         rows = [_row(one) for one in results]
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(_NAMES)
         kinds = (np.float64 if name in _REAL else np.int64 for name in _NAMES)
@@ -45,7 +46,7 @@ class Ledger:
             name: np.array(column, dtype=kind)
             for name, column, kind in zip(_NAMES, columns, kinds, strict=True)
         }
-        return cls(**given)
+        return cls(**given, only=only)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -56,8 +57,11 @@ class Ledger:
 
     @property
     def judged(self) -> Flags:
-        """Everything but errors: an example that could not be attacked says nothing."""
-        return ~self.has("error")
+        """All but errors, and rows that nobody meant to attack: these say nothing about robustness."""
+        flags: Flags = ~self.has("error")
+        if self.only >= 0:
+            flags &= self.label == self.only
+        return flags
 
     @property
     def attacked(self) -> Flags:

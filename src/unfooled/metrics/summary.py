@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unfooled.core.result import OUTCOMES, Outcome, Result
 from unfooled.metrics.bleu import ScoreChange
@@ -155,7 +156,10 @@ def _edits(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Errors are in no rate: an example that could not be attacked says nothing about robustness."""
+    """Errors are in no rate: an example that could not be attacked says nothing about robustness.
+
+    Where the rows of one class were attacked, accuracies count these rows, and there is no macro F1.
+    """
 
     counts: dict[Outcome, int]
     accuracy_before: Rate  # right before the attack, of all without errors
@@ -275,12 +279,16 @@ def summarise(run: RunFile) -> Summary:
         elif result.outcome == "error":
             _count_note(notes, result)
     attacked = counts["success"] + counts["failure"]
+    only = only_class(run)
+    own, before, after = (np.asarray(column) for column in (truth, said, said_after))
+    counting = own == only if only >= 0 else np.ones(len(own), dtype=bool)
+    scored = only < 0  # one class alone has no F1 over all of them
     return Summary(
         counts=counts,
-        accuracy_before=_accuracy(truth, said),
-        accuracy_under_attack=_accuracy(truth, said_after),
-        f1_before=Rate.f1(truth, said),
-        f1_under_attack=Rate.f1(truth, said_after),
+        accuracy_before=_accuracy(own[counting], before[counting]),
+        accuracy_under_attack=_accuracy(own[counting], after[counting]),
+        f1_before=Rate.f1(truth, said) if scored else Rate.of(0, 0),
+        f1_under_attack=Rate.f1(truth, said_after) if scored else Rate.of(0, 0),
         success_rate=Rate.of(counts["success"], attacked),
         perturbed_share=Mean.of(shares),
         words_changed=Mean.of(changed),
@@ -302,6 +310,12 @@ def summarise(run: RunFile) -> Summary:
         tries=Tries(counted, few, none, bound),
         warnings=_warnings(header),
     )
+
+
+def only_class(run: RunFile) -> int:
+    """The number of the class whose rows alone were attacked; -1 where rows of every class were."""
+    wanted = _only(run.header).casefold()
+    return next((at for at, name in enumerate(run.labels) if wanted and name.casefold() == wanted), -1)
 
 
 def _only(header: Mapping[str, Any]) -> str:
@@ -336,7 +350,7 @@ def decided(probs: Sequence[float]) -> int:
     return max(range(len(probs)), key=probs.__getitem__, default=-1)
 
 
-def _accuracy(truth: Sequence[int], said: Sequence[int]) -> Rate:
+def _accuracy(truth: NDArray[Any], said: NDArray[Any]) -> Rate:
     return Rate.of(int(np.equal(truth, said).sum()), len(truth))
 
 

@@ -159,7 +159,7 @@ class _Search:
             causes = [one.user_attrs["broken"] for one in study.trials if "broken" in one.user_attrs]
             raise UserError(
                 f"no trial of the sweep could be trained{f': {causes[-1]}' if causes else ''}",
-                "add rows or fix the option that does not fit; --restart (in Python: restart=True) begins again",
+                "add rows, or mend the option that does not fit; then begin again with --restart",
             )
         best = self.out / record.TRIALS / BEST
         found = record.read_record(best)
