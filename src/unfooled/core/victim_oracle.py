@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.core.oracle import AsyncOracle, Oracle
 from unfooled.core.scores import require_probabilities
-from unfooled.core.victim import CLASSIFICATION, Probabilities, TextValue, Victim, task_of
+from unfooled.core.victim import CLASSIFICATION, Probabilities, TextValue, Victim, gives, task_of
 from unfooled.errors import VictimError
 from unfooled.plugins import registry
 
@@ -19,14 +19,17 @@ DECIMALS = 6  # float32 scores change in the last digits with the batch; a searc
 Row = NDArray[np.float64]
 
 
-@runtime_checkable
-class AsyncVictim(Protocol):
+class AsyncVictim(Victim, Protocol):
     """A victim across a network."""
 
     @property
     def concurrency(self) -> int: ...
 
     async def answer(self, items: Sequence[Any], /) -> Probabilities: ...
+
+
+def is_async(victim: object) -> TypeGuard[AsyncVictim]:
+    return gives(victim, "answer") and hasattr(victim, "concurrency")
 
 
 def validate(answers: Any, count: int, labels: Sequence[str], name: str) -> Probabilities:
@@ -80,7 +83,7 @@ class AsyncVictimOracle(VictimOracle):
 
     def __init__(self, victim: Victim) -> None:
         super().__init__(victim)
-        if not isinstance(victim, AsyncVictim):
+        if not is_async(victim):
             raise TypeError(f"{type(victim).__name__} has no async answer")
         self._remote = victim
 
@@ -100,4 +103,4 @@ def oracle_for(victim: Victim) -> Oracle | AsyncOracle:
     if task != CLASSIFICATION:
         oracle: Oracle = registry.load("task", task).oracle(victim)
         return oracle
-    return AsyncVictimOracle(victim) if isinstance(victim, AsyncVictim) else VictimOracle(victim)
+    return AsyncVictimOracle(victim) if is_async(victim) else VictimOracle(victim)

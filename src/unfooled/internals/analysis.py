@@ -45,7 +45,7 @@ from unfooled.internals.theorem import Theorem, check_model, check_random, head_
 from unfooled.metrics.outcomes import Confusion, WordsChanged, outcomes
 from unfooled.runs.file import RunFile
 from unfooled.victims.torch.noise import TorchNoise
-from unfooled.victims.torch.whitebox import WhiteBoxVictim
+from unfooled.victims.torch.whitebox import WhiteBoxVictim, is_white_box
 
 PARTS = ("confusion", "words", "attention", "embeddings", "theorem", "pca", "neighbours", "field")
 _INSIDE = ("attention", "embeddings")
@@ -206,7 +206,7 @@ def _possible(part: str, victim: Victim | None, successes: int, notes: list[str]
     why = ""
     if victim is None:
         why = "give the attacked model as --model"
-    elif part not in victim.capabilities or not isinstance(victim, WhiteBoxVictim):
+    elif part not in victim.capabilities or not is_white_box(victim):
         why = f"{victim.name} gives none"
     elif not successes:
         why = "no attack was successful"
