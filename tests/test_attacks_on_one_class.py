@@ -67,6 +67,3 @@ def test_curves_and_confusion_of_the_report_cover_the_rows_of_the_class(run: Pat
 def test_a_gate_counts_the_rows_of_the_class(run: Path) -> None:
     judged = CliRunner().invoke(app, ["gate", str(run), "--min-aua", "0.9", "--json"])
     assert judged.exit_code in (1, 4), judged.output  # over all seven rows it would be high
-    refused = CliRunner().invoke(app, ["gate", str(run), "--min-recall", "negative=0.5"])
-    assert refused.exit_code != 0
-    assert "the rows of negative were not attacked" in str(refused.exception)

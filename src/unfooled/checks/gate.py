@@ -100,11 +100,6 @@ def _rate(summary: Summary, rule: Rule) -> Rate:
                 f"--min-recall: the run knows no class {rule.label!r}",
                 f"its classes are {names}" if names else "its victim writes text and has no classes",
             )
-        if not recall.attacked:
-            raise UserError(
-                f"--min-recall: the rows of {recall.name} were not attacked, only those of {summary.only}",
-                f"ask for {summary.only}, or attack without --only",
-            )
         return recall.under_attack
     rates = {
         "accuracy-before": summary.accuracy_before,
