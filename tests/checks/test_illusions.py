@@ -28,7 +28,7 @@ from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim
 from unfooled.victims.impostors import Masked, Noisy, Overconfident, Rounded
 from unfooled.victims.loading import load_victim
-from unfooled.victims.randomness import Redrawable, WithLogits, logits_of
+from unfooled.victims.randomness import has_logits, is_redrawable, logits_of
 
 TEXTS = [text for text, _ in planted.rows(20)]
 
@@ -73,8 +73,8 @@ def test_real_logits_count_where_there_are_any() -> None:
         def raw_logits(self, texts: Sequence[TextValue], /) -> Probabilities:
             return np.tile([3000.0, -3000.0], (len(texts), 1))
 
-    assert isinstance(Deep(), WithLogits)
-    assert not isinstance(FunctionVictim(lambda texts: texts), WithLogits)  # its `logits` is a switch
+    assert has_logits(Deep())
+    assert not has_logits(FunctionVictim(lambda texts: texts))  # its `logits` is a switch
     assert Tempered(Deep(), 3000.0).predict(["a"])[0].tolist() == pytest.approx([0.8808, 0.1192], abs=1e-4)
     # Without them a probability of zero has a logarithm all the same.
     zero = FunctionVictim(lambda texts: np.tile([1.0, 0.0], (len(texts), 1)), labels=("a", "b"))
@@ -216,7 +216,7 @@ def test_randomness_shows_only_where_the_model_is_unsure() -> None:
 
 
 def test_seeded_draws_and_batch_dependence_are_told_apart() -> None:
-    assert isinstance(Drawing(), Redrawable)
+    assert is_redrawable(Drawing())
     assert look(Drawing(positive=[1]), TEXTS).chance == "seeded"
     assert look(Drawing(), TEXTS).chance == "none"
 

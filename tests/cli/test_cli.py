@@ -200,10 +200,10 @@ def test_resources_are_listed_with_licence_and_size(tmp_path: Path, monkeypatch:
 def test_export_writes_what_it_says(tmp_path: Path, name: str) -> None:
     write_csv(tmp_path / "d.csv", sentences(8))
     unfooled("attack", "-m", "fake", "-d", "d.csv", "-a", "deepwordbug", "-o", "run", cwd=tmp_path)
-    assert "8 rows" in unfooled("export", "run", name, cwd=tmp_path).stdout
+    assert "8 rows" in unfooled("export", "run", "-o", name, cwd=tmp_path).stdout
     assert (tmp_path / name).stat().st_size > 100
-    assert "--force" in unfooled("export", "run", name, code=2, cwd=tmp_path).stderr
-    unfooled("export", "run", name, "--force", cwd=tmp_path)
+    assert "--force" in unfooled("export", "run", "-o", name, code=2, cwd=tmp_path).stderr
+    unfooled("export", "run", "-o", name, "--force", cwd=tmp_path)
 
 
 def test_hostile_texts_cannot_reach_the_terminal(tmp_path: Path) -> None:
@@ -243,3 +243,31 @@ def test_the_next_attack_is_on_rows_that_were_not_trained_on(
     assert held_out("d.csv", "train", "0.2") is None
     assert held_out("d.csv", "train", "my rows.csv") == "'my rows.csv'"
     assert held_out(None, "train", None) is None
+
+
+BROKEN_PIPE = """
+import os, sys
+from dataclasses import dataclass
+from unfooled.cli.app import main
+from unfooled.cli.command import Command
+from unfooled.plugins import registry
+
+@dataclass(frozen=True, kw_only=True)
+class Gone(Command):
+    'Writes to a pipe of its own.'
+    def run(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        os.write(writer, b"x")
+
+registry.register("command", "gone", Gone)
+sys.argv = ["unfooled", "gone"]
+main()
+"""
+
+
+def test_a_broken_pipe_inside_a_command_is_no_failed_gate(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN_PIPE], capture_output=True, text=True, cwd=tmp_path, timeout=120
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (141, "", "")

@@ -42,7 +42,7 @@ def main() -> None:
         page = (root / "report" / "report.html").read_text(encoding="utf-8")
         assert "<style>" in page
         assert "<script" in page
-        command(root, "export", "runs/x", "results.csv")
+        command(root, "export", "runs/x", "-o", "results.csv")
         command(root, "attacks")
         command(root, "resources")
         command(root, "study", "create", "runs/x", "--n", "2", "--annotators", "1", "-o", "study.db")

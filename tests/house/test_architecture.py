@@ -123,7 +123,7 @@ blocked = tuple(f"unfooled.{wing}" for wing in sys.argv[1].split(","))
 class Blocked(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name.startswith(blocked):
-            raise ImportError(f"{name} is not here")
+            raise ModuleNotFoundError(f"{name} is not here", name=name)
         return None
 
 

@@ -380,7 +380,7 @@ def test_breaking_a_sentence_in_the_browser(browser: Browser, tmp_path: Path) ->
     subprocess.run(
         ["bash", "-c", command], cwd=tmp_path, env=environment, check=True, capture_output=True, timeout=600
     )
-    table = [sys.executable, "-m", "unfooled", "export", "runs/typed", "out.jsonl"]
+    table = [sys.executable, "-m", "unfooled", "export", "runs/typed", "-o", "out.jsonl"]
     subprocess.run(table, cwd=tmp_path, check=True, capture_output=True, timeout=600)
     row = json.loads((tmp_path / "out.jsonl").read_text())
     assert result.perturbed in row.values()

@@ -11,7 +11,10 @@ from typer.testing import CliRunner
 from unfooled.cli.app import app
 from unfooled.core.result import Result
 from unfooled.errors import DataError, RunFileError
+from unfooled.metrics.summary import summarise
+from unfooled.report.html import write_html
 from unfooled.runs.attack import attack
+from unfooled.runs.export import export
 from unfooled.runs.file import RunFile
 from unfooled.runs.textattack_logs import import_textattack
 
@@ -102,6 +105,29 @@ def test_a_text_log_gives_its_own_closing_statistics(tmp_path: Path) -> None:
     with RunFile.read(tmp_path / "run") as run:
         assert run.labels == ("Negative", "Positive")
         assert "does not tell the queries;" in run.header["environment"]["notices"][1]
+
+
+def test_queries_that_a_log_does_not_tell_are_shown_nowhere_as_0(tmp_path: Path) -> None:
+    import_textattack(log(tmp_path, "log.txt", TEXT), out=tmp_path / "run")
+    shown = CliRunner().invoke(app, ["summary", str(tmp_path / "run")]).output
+    lines = [line for line in shown.splitlines() if line.strip().startswith("queries")]
+    assert len(lines) == 2
+    assert all("–" in line and "0.0" not in line for line in lines)
+    told = json.loads(CliRunner().invoke(app, ["summary", str(tmp_path / "run"), "--json"]).output)
+    assert (told["queries"]["value"], told["queries"]["median"], told["queries"]["n"]) == (None, None, 0)
+    export(tmp_path / "run", tmp_path / "rows.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(row["queries"], row["asked"], row["facts"]) for row in rows] == [(None, None, {})] * 3
+    page = tmp_path / "page.html"
+    write_html([tmp_path / "run"], page)
+    assert "Accuracy against the query budget" not in page.read_text(encoding="utf-8")
+
+
+def test_queries_that_a_log_tells_of_some_are_those_of_the_mean(tmp_path: Path) -> None:
+    import_textattack(log(tmp_path, "log.csv", CSV.replace(",0,0,0,30,", ",0,0,0,,")), out=tmp_path / "run")
+    with RunFile.read(tmp_path / "run") as run:
+        queries = summarise(run).queries
+    assert (queries.value, queries.n) == (9.5, 2)
 
 
 def test_a_log_that_tells_the_queries_of_some_says_of_how_many_not(tmp_path: Path) -> None:

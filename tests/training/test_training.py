@@ -575,3 +575,13 @@ def test_the_python_examples_of_the_page_run(tmp_path: Path, monkeypatch: pytest
     assert [word for word, *_ in shown[1:6]] == ["a", "superb", "and", "moving", "film"]
     assert sum(share for _, _, share in shown[1:6]) == pytest.approx(1.0, abs=1e-5)
     assert shown[6] == ((5, 16), (1, 16))
+
+
+def test_a_sweep_on_too_few_rows_says_so(tmp_path: Path) -> None:
+    pytest.importorskip("optuna")
+    from unfooled.training.sweep import sweep
+
+    rows = [("good film", "p"), ("bad play", "n"), ("fine story", "p"), ("dull scene", "n")]
+    with pytest.raises(UserError, match="no trial of the sweep could be trained: no word is left") as told:
+        sweep("svm", rows, tmp_path / "model", trials=2, options={"min_count": 3})
+    assert "add rows" in str(told.value)

@@ -364,3 +364,17 @@ def test_what_is_wrong_with_parallel_text_is_said(tmp_path: Path) -> None:
         load_parallel(tmp_path / "t.csv")
     with pytest.raises(DataError, match="no translations"):
         train_translator("seq2seq-lstm", load_parallel(tmp_path / "a.en"), tmp_path / "m")
+
+
+def test_a_translator_without_some_of_its_weights_gets_the_same_words_as_a_classifier(tmp_path: Path) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+    made, tokenizer = model("seq2seq-lstm")
+    made.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    weights = safetensors.load_file(tmp_path / "model.safetensors")
+    gone = next(name for name in weights if "decoder" in name)
+    del weights[gone]
+    safetensors.save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(VictimError, match="never trained as a translation model") as refused:
+        load_victim(f"seq2seq:{tmp_path}")
+    assert "fine-tune it first" in str(refused.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import pytest
 
 pytest.importorskip("httpx")
 
+from unfooled.cli.values import literal, pairs
 from unfooled.core.program import AsyncOracle
 from unfooled.core.victim_oracle import AsyncVictimOracle, oracle_for
 from unfooled.errors import VictimError
@@ -587,3 +589,24 @@ def test_a_line_that_is_busy_is_left_without_an_error(monkeypatch: pytest.Monkey
     line._thread.join()
     line.close()
     assert line._loop.is_closed()
+
+
+def test_an_answer_that_is_a_list_is_told_how_to_be_read_and_can_be(
+    server: Server, connect: Callable[..., HttpVictim]
+) -> None:
+    """By the very words of the remedy, as the command line takes them."""
+    server.form = lambda document: server.probabilities(document)["probabilities"]
+    with pytest.raises(VictimError, match="an empty path means the whole answer") as told:
+        connect().predict(TEXTS)
+    typed = shlex.split(told.value.remedy.partition("--victim-option ")[2].partition(" (in Python")[0])
+    given = {name: literal(value) for name, value in pairs(typed, "--victim-option").items()}
+    assert given == {"output_field": ""}
+    assert connect(**given).predict(TEXTS).tolist() == FakeVictim().predict(TEXTS).tolist()
+
+
+def test_headers_without_end_are_not_called_slow(server: Server, connect: Callable[..., HttpVictim]) -> None:
+    many = {f"x-{number}": "y" * 1000 for number in range(1000)}
+    server.script = [(200, {}, many)] * 9
+    with pytest.raises(VictimError, match="too many headers") as told:
+        connect().predict(TEXTS[:1])
+    assert "is the server running" not in str(told.value)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from unfooled.cli.app import app
 from unfooled.core.recipe import load_recipe
-from unfooled.core.victim_oracle import AsyncVictim, VictimOracle, oracle_for
+from unfooled.core.victim_oracle import VictimOracle, is_async, oracle_for
 from unfooled.data.dataset import Dataset
 from unfooled.errors import VictimError
 from unfooled.metrics.summary import decided
@@ -24,7 +24,7 @@ from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim
 from unfooled.victims.loading import load_victim
-from unfooled.victims.randomness import Redrawable
+from unfooled.victims.randomness import is_redrawable
 from unfooled.victims.thresholds import Thresholded, rescaled
 
 
@@ -103,7 +103,7 @@ def test_a_loaded_victim_travels_with_its_thresholds_and_only_they_change_its_fi
     assert strict.name == "fake (positive ≥ 0.8)"
     again = load_victim(strict.spec, **strict.options)  # type: ignore[attr-defined]
     assert again.fingerprint() == strict.fingerprint()
-    assert not isinstance(strict, Redrawable)
+    assert not is_redrawable(strict)
     assert type(oracle_for(strict)) is VictimOracle
 
 
@@ -115,7 +115,7 @@ def test_an_endpoint_stays_asynchronous() -> None:
             return np.array([[0.3, 0.7]] * len(items))
 
     victim = Thresholded(Remote(), {"positive": 0.8})
-    assert isinstance(victim, AsyncVictim)
+    assert is_async(victim)
     (row,) = asyncio.run(victim.answer(["a text"]))
     assert decided(row) == 0
 

@@ -463,3 +463,26 @@ def test_modules_inside_modules_bring_no_code(base: Path, place: str, content: A
     (base / place).write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(ResourceError, match=told):
         open_encoder(str(base))
+
+
+@pytest.mark.parametrize("file", ["router_config.json", "config.json"])
+@pytest.mark.parametrize("place", ["../elsewhere", "/etc", "a/../../b", "..\\elsewhere", "C:\\elsewhere"])
+def test_the_modules_of_a_router_lie_inside_its_folder(base: Path, file: str, place: str) -> None:
+    kind = "sentence_transformers.models.Router"
+    (base / "modules.json").write_text(json.dumps([{"path": "1", "type": kind}]), encoding="utf-8")
+    (base / "1").mkdir()
+    named = {"types": {place: "sentence_transformers.models.Pooling"}, "structure": {"query": [place]}}
+    (base / "1" / file).write_text(json.dumps(named), encoding="utf-8")
+    with pytest.raises(ResourceError, match="leads out of the folder"):
+        open_encoder(str(base))
+
+
+def test_a_router_of_an_early_version_brings_no_code(base: Path) -> None:
+    """It keeps its modules in a `config.json`."""
+    kind = "sentence_transformers.models.Asym"
+    (base / "modules.json").write_text(json.dumps([{"path": "1", "type": kind}]), encoding="utf-8")
+    (base / "1").mkdir()
+    named = {"types": {"a": "payload.Module"}, "structure": {"query": ["a"]}}
+    (base / "1" / "config.json").write_text(json.dumps(named), encoding="utf-8")
+    with pytest.raises(ResourceError, match=r"payload\.Module"):
+        open_encoder(str(base))

@@ -25,7 +25,7 @@ from unfooled.victims.torch.oracles import (
     SentenceOracle,
     steady,
 )
-from unfooled.victims.torch.whitebox import WhiteBoxVictim
+from unfooled.victims.torch.whitebox import is_white_box
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -318,7 +318,7 @@ def test_capabilities_are_found_by_looking(kind: str) -> None:
     victim = tiny(kind)
     attention = set() if kind in ("lstm", "word-cnn") else {"attention"}
     assert victim.capabilities == {"probabilities", "gradients", "embeddings"} | attention
-    assert isinstance(victim, WhiteBoxVictim)
+    assert is_white_box(victim)
     check_victim(victim, TEXTS)
     check_victim(victim, PAIRS)
     if not attention:

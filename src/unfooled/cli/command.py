@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hint
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from unfooled.cli.exits import Exit
 from unfooled.plugins import registry
 
 _DECLARED = "unfooled.cli"  # in the metadata of a field: how it is typed
@@ -62,7 +63,11 @@ def build(name: str, kind: type[Command], help: str) -> TyperCommand:
     def callback(**given: Any) -> None:
         command = kind(**{name: tuple(v or ()) if name in several else v for name, v in given.items()})
         with command.trusted():
-            raise typer.Exit(command.run() or 0)
+            try:
+                code = command.run() or 0
+            except BrokenPipeError:  # a pipe other than the output's own; click would call it a failure
+                code = Exit.NOT_READ
+            raise typer.Exit(code)
 
     parameters = [
         _parameter(name, metadata, hints[name], defaults[name]) for name, metadata in _declared(kind).items()

@@ -28,7 +28,7 @@ Examples:
   unfooled replay runs/x --models base=models/bert other=models/lstm
   unfooled replay samples.jsonl --models mine=my_module:classify --out runs/replayed
 \b
-samples.jsonl: written by `unfooled export RUN samples.jsonl`, or any file of objects with text,
+samples.jsonl: written by `unfooled export RUN -o samples.jsonl`, or any file of objects with text,
 perturbed_text and label_name.
 """
 

@@ -66,6 +66,7 @@ class Result:
     words: int = 0  # words of the original's editable field
     queries: int = 0  # distinct texts scored by the victim
     asked: int = 0  # the same, with repetitions
+    queries_known: bool = True  # False where another tool attacked and did not tell how often it asked
     tried: int | None = None  # of these, edited texts that could have become the result; None: not counted
     similarity: float | None = None  # of the last accepted edit, on the constraint's own scale
     note: str = ""  # why it ended so, where that is not obvious

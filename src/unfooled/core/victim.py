@@ -75,6 +75,15 @@ class Victim(Protocol):
         ...
 
 
+def gives(victim: object, *names: str) -> bool:
+    """Whether a victim has all of these methods, also where it hands them on from the victim inside it.
+
+    From Python 3.12 on, `isinstance` with a protocol looks at the class alone and misses what `__getattr__`
+    gives.
+    """
+    return all(callable(getattr(victim, name, None)) for name in names)
+
+
 class Reloadable:
     """A victim that another process can load again: `load_victim(victim.spec, **victim.options)`."""
 

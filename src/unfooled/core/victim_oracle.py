@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.core.program import AsyncOracle, Oracle
-from unfooled.core.victim import CLASSIFICATION, Probabilities, TextValue, Victim, option, task_of
+from unfooled.core.victim import CLASSIFICATION, Probabilities, TextValue, Victim, gives, option, task_of
 from unfooled.errors import VictimError
 from unfooled.plugins import registry
 
@@ -106,14 +106,17 @@ def require_probabilities(scores: Probabilities, name: str) -> None:
 # -- the oracle ------------------------------------------------------------------------------------
 
 
-@runtime_checkable
-class AsyncVictim(Protocol):
+class AsyncVictim(Victim, Protocol):
     """A victim across a network."""
 
     @property
     def concurrency(self) -> int: ...
 
     async def answer(self, items: Sequence[Any], /) -> Probabilities: ...
+
+
+def is_async(victim: object) -> TypeGuard[AsyncVictim]:
+    return gives(victim, "answer") and hasattr(victim, "concurrency")
 
 
 def validate(answers: Any, count: int, labels: Sequence[str], name: str) -> Probabilities:
@@ -167,7 +170,7 @@ class AsyncVictimOracle(VictimOracle):
 
     def __init__(self, victim: Victim) -> None:
         super().__init__(victim)
-        if not isinstance(victim, AsyncVictim):
+        if not is_async(victim):
             raise TypeError(f"{type(victim).__name__} has no async answer")
         self._remote = victim
 
@@ -187,4 +190,4 @@ def oracle_for(victim: Victim) -> Oracle | AsyncOracle:
     if task != CLASSIFICATION:
         oracle: Oracle = registry.load("task", task).oracle(victim)
         return oracle
-    return AsyncVictimOracle(victim) if isinstance(victim, AsyncVictim) else VictimOracle(victim)
+    return AsyncVictimOracle(victim) if is_async(victim) else VictimOracle(victim)

@@ -50,7 +50,7 @@ from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import RunFile
 from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.torch.noise import TorchNoise
-from unfooled.victims.torch.whitebox import WhiteBoxVictim
+from unfooled.victims.torch.whitebox import WhiteBoxVictim, is_white_box
 
 PARTS = ("confusion", "words", "attention", "embeddings", "theorem", "pca", "neighbours", "field")
 _INSIDE = ("attention", "embeddings")
@@ -241,7 +241,7 @@ def _possible(part: str, victim: Victim | None, successes: int, notes: list[str]
     why = ""
     if victim is None:
         why = "give the attacked model as --model"
-    elif part not in victim.capabilities or not isinstance(victim, WhiteBoxVictim):
+    elif part not in victim.capabilities or not is_white_box(victim):
         why = f"{victim.name} gives none"
     elif not successes:
         why = "no attack was successful"

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unfooled.core.result import OUTCOMES, Outcome, Result
 from unfooled.rates import bootstrap_mean, confusion, f1_interval, macro_f1, wilson
@@ -154,7 +155,10 @@ def _edits(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Errors are in no rate: an example that could not be attacked says nothing about robustness."""
+    """Errors are in no rate: an example that could not be attacked says nothing about robustness.
+
+    Where the rows of one class were attacked, accuracies count these rows, and there is no macro F1.
+    """
 
     counts: dict[Outcome, int]
     accuracy_before: Rate  # right before the attack, of all without errors
@@ -164,7 +168,7 @@ class Summary:
     success_rate: Rate  # of those that were attacked
     perturbed_share: Mean  # of the successes
     words_changed: Mean  # of the successes
-    queries: Mean  # of all attacked, broken or not
+    queries: Mean  # of all attacked, broken or not, whose queries are known
     query_percentiles: dict[int, float]  # of the same; see PERCENTILES
     similarity: Mean  # of the successes that have one
     substitutions: tuple[Substitution, ...]  # the most frequent ones of the successes, in lower case
@@ -259,7 +263,8 @@ def summarise(run: RunFile) -> Summary:
             said.append(decided(result.probs))
             said_after.append(decided(result.perturbed_probs))
         if result.outcome in ("success", "failure"):
-            queries.append(result.queries)
+            if result.queries_known:
+                queries.append(result.queries)
             if result.tried is not None:
                 counted += 1
                 few += result.outcome == "failure" and result.tried < bound
@@ -275,12 +280,16 @@ def summarise(run: RunFile) -> Summary:
         elif result.outcome == "error":
             _count_note(notes, result)
     attacked = counts["success"] + counts["failure"]
+    only = only_class(run)
+    own, before, after = (np.asarray(column) for column in (truth, said, said_after))
+    counting = own == only if only >= 0 else np.ones(len(own), dtype=bool)
+    scored = only < 0  # one class alone has no F1 over all of them
     return Summary(
         counts=counts,
-        accuracy_before=_accuracy(truth, said),
-        accuracy_under_attack=_accuracy(truth, said_after),
-        f1_before=Rate.f1(truth, said),
-        f1_under_attack=Rate.f1(truth, said_after),
+        accuracy_before=_accuracy(own[counting], before[counting]),
+        accuracy_under_attack=_accuracy(own[counting], after[counting]),
+        f1_before=Rate.f1(truth, said) if scored else Rate.of(0, 0),
+        f1_under_attack=Rate.f1(truth, said_after) if scored else Rate.of(0, 0),
         success_rate=Rate.of(counts["success"], attacked),
         perturbed_share=Mean.of(shares),
         words_changed=Mean.of(changed),
@@ -308,6 +317,12 @@ def _outputs(run: RunFile) -> tuple[ScoreChange, ...]:
     from unfooled.metrics.outputs import compare_outputs
 
     return compare_outputs(run.results())
+
+
+def only_class(run: RunFile) -> int:
+    """The number of the class whose rows alone were attacked; -1 where rows of every class were."""
+    wanted = _only(run.header).casefold()
+    return next((at for at, name in enumerate(run.labels) if wanted and name.casefold() == wanted), -1)
 
 
 def _only(header: Mapping[str, Any]) -> str:
@@ -342,7 +357,7 @@ def decided(probs: Sequence[float]) -> int:
     return max(range(len(probs)), key=probs.__getitem__, default=-1)
 
 
-def _accuracy(truth: Sequence[int], said: Sequence[int]) -> Rate:
+def _accuracy(truth: NDArray[Any], said: NDArray[Any]) -> Rate:
     return Rate.of(int(np.equal(truth, said).sum()), len(truth))
 
 

@@ -26,7 +26,7 @@ from unfooled.checks.transfer import Transfer, stored_transfers
 from unfooled.core.result import OUTCOMES, Result
 from unfooled.errors import RunFileError
 from unfooled.metrics.columns import Column, Ledger
-from unfooled.metrics.summary import Summary, summarise
+from unfooled.metrics.summary import Summary, only_class, summarise
 from unfooled.plugins import registry
 from unfooled.report.comparison import comparison_charts, comparisons, tables
 from unfooled.report.diffs import output_pieces, pieces, visible
@@ -201,7 +201,7 @@ def _view(number: int, path: Path, told: Path, name: str) -> RunView:
         header = file.header
         labels = file.labels
         summary = summarise(file)
-        ledger = Ledger.read(file.results())
+        ledger = Ledger.read(file.results(), only=only_class(file))
         measures = {name: _column(ledger, file.measured(name)) for name in file.measures()}
     environment = header["environment"]
     drawn = {name: header.pop(REMARK + name, None) for name in registry.names("run-charts")}  # no settings
@@ -352,7 +352,7 @@ def _packed_row(number: int, at: int, ledger: Ledger, result: Result) -> list[An
         _number(ledger.p_after[at]),
         len(result.edits),
         round(result.share, 4),
-        result.queries,
+        result.queries if result.queries_known else None,
         result.similarity,
         shown,
         others,

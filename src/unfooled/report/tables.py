@@ -37,7 +37,7 @@ def summary_rows(summary: Summary) -> list[Row]:
     )
     rows = [
         *led,
-        *(_outputs(summary) if summary.writes else accuracy),
+        *(_outputs(summary) if summary.writes else [] if recall else accuracy),
         _rate(SUCCESS, summary.success_rate),
         _mean("words changed (of successes)", summary.words_changed, "{:.2f}"),
         _mean("words changed, share", summary.perturbed_share, "{:.1%}"),

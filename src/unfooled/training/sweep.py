@@ -153,8 +153,10 @@ class _Search:
     def _finish(self, study: Any, state: Any, held: dict[str, Any]) -> Trained:
         complete = [one for one in study.trials if one.state == state.COMPLETE]
         if not complete:
+            causes = [one.user_attrs["broken"] for one in study.trials if "broken" in one.user_attrs]
             raise UserError(
-                "no trial of the sweep could be trained", "see the notes above; --restart begins again"
+                f"no trial of the sweep could be trained{f': {causes[-1]}' if causes else ''}",
+                "add rows, or mend the option that does not fit; then begin again with --restart",
             )
         best = self.out / record.TRIALS / BEST
         found = record.read_record(best)

@@ -86,7 +86,7 @@ class FunctionVictim(Reloadable):
             raise VictimError(
                 f"{self.name} fails on pairs of texts: {type(error).__name__}: {error}",
                 "several columns of the data were read as one pair, so the function gets tuples; if it wants "
-                "plain texts, choose the column: --text-column NAME (in Python: load_dataset(…, text=NAME))",
+                "plain texts, choose the column: --text-column NAME (in Python: load_data(…, text=NAME))",
             ) from error
 
     def fingerprint(self) -> str:
