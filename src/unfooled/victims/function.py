@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from unfooled.core.victim import SPECIMEN, Probabilities, Reloadable, TextValue, Victim, digest
-from unfooled.core.victim_oracle import Range
+from unfooled.core.victim_oracle import ScoreRange
 from unfooled.errors import UserError, VictimError
 from unfooled.victims.answers import Answers, find_labels, interpret
 from unfooled.victims.labels import settle_labels
@@ -52,7 +52,7 @@ class FunctionVictim(Reloadable):
         self.batch_size = batch_size
         self._labels = None if labels is None else tuple(labels)
         self._hard: bool | None = None
-        self.raw_range = Range()  # of the numbers that a softmax was applied to
+        self.raw_range = ScoreRange()  # of the numbers that a softmax was applied to
         self._fingerprint = ""
 
     @property
