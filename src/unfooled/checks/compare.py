@@ -61,7 +61,6 @@ def compare(
     *,
     label_map: Mapping[str, str] | None = None,
     bare: bool = False,
-    seed: int = 0,
 ) -> list[Measured]:
     """Measure each on the same rows; two of one name are numbered.
 
@@ -84,14 +83,12 @@ def compare(
         names[victim.name] += 1
         times = names[victim.name]
         name = victim.name if times == 1 else f"{victim.name} ({times})"
-        measured.append(measure(victim, rows, name=name, skipped=skipped, bare=bare, seed=seed))
+        measured.append(measure(victim, rows, name=name, skipped=skipped, bare=bare))
         del victim  # before the next one is loaded
     return measured
 
 
-def measure(
-    victim: Victim, rows: Rows, *, name: str = "", skipped: int = 0, bare: bool = False, seed: int = 0
-) -> Measured:
+def measure(victim: Victim, rows: Rows, *, name: str = "", skipped: int = 0, bare: bool = False) -> Measured:
     order = sorted(range(len(rows)), key=lambda i: _length(rows.texts[i]))
     texts = [rows.texts[i] for i in order]
     # A network's libraries prepare themselves for each new shape of a batch, which is not counted. Others
@@ -105,7 +102,7 @@ def measure(
     table = confusion(rows.labels[order], predicted, len(victim.labels))
     hits = int(np.trace(table))
     low, high = wilson(hits, len(rows))
-    f1_low, f1_high = f1_interval(table, seed)
+    f1_low, f1_high = f1_interval(table)
     tokens, padding = after[0] - before[0], after[1] - before[1]
     rate = len(rows) / max(seconds, 1e-9)
     record = training_record(victim)

@@ -29,7 +29,7 @@ from unfooled.data.dataset import Dataset
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, UserError
 from unfooled.metrics.statistics import f1_interval
-from unfooled.metrics.summary import Mean, Rate, Tries, cautions, decided
+from unfooled.metrics.summary import COUNTS, Mean, Rate, Tries, cautions, decided
 from unfooled.runs.attack import Run, rows_to_read
 from unfooled.runs.export import export
 from unfooled.runs.remarks import write_remark
@@ -327,9 +327,9 @@ def _report(
         active=Rate.of(*counted(subject.standing.active)),
         seen=Rate.of(sum(decided(one.perturbed_probs) == one.label for one in told), len(told)),
         worst=Rate.of(*counted(subject.standing.worst)),
-        queries=Mean.of([one.queries for one in attacked]),
-        words=Mean.of([len(one.edits) for one in won]),
-        share=Mean.of([one.share for one in won]),
+        queries=Mean.of([one.queries for one in attacked], COUNTS),
+        words=Mean.of([len(one.edits) for one in won], COUNTS),
+        share=Mean.of([one.share for one in won], COUNTS),
         errors=sum(right is None for right in subject.standing.worst.values()),
         chance=subject.looks.chance,
         checks=tuple(subject.checks),

@@ -57,6 +57,7 @@ Examples:
     out: Path | None = option(None, "Folder of the run. [default: runs/…]", "-o")
     limit: int | None = option(None, "Attack the first N rows (of the class of --only).", "-n", min=1)
     sample: int | None = option(None, "Attack N rows drawn at random (seeded).", min=1)
+    final: bool = option(False, "Fix the number of rows: the run cannot grow, and one look may judge it.")
     workers: int = option(1, "Processes; one per core is best.", "-w", min=1)
     seed: int = option(0, "Same seed, same results.", min=0)
     budget: int | None = option(None, "Most victim queries per example.", min=1)
@@ -109,6 +110,7 @@ Examples:
                     settings=settings,
                     target=self.target,
                     label_map=self.mapped_labels(),
+                    final=self.final,
                     observer=observer,
                     restart=self.restart,
                 )

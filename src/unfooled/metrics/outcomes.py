@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.core.result import Result
-from unfooled.metrics.summary import Mean, decided
+from unfooled.metrics.summary import COUNTS, Mean, decided
 from unfooled.training.metrics import confusion
 
 
@@ -59,5 +59,7 @@ def outcomes(results: Iterable[Result], labels: tuple[str, ...]) -> tuple[Confus
     classes = len(labels)
     return (
         Confusion(labels, confusion(true, first, classes), confusion(true, then, classes)),
-        WordsChanged(dict(sorted(Counter(changed).items())), Mean.of(changed), Mean.of(shares)),
+        WordsChanged(
+            dict(sorted(Counter(changed).items())), Mean.of(changed, COUNTS), Mean.of(shares, COUNTS)
+        ),
     )

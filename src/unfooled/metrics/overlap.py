@@ -13,7 +13,7 @@ from functools import reduce
 import numpy as np
 
 from unfooled.metrics.columns import Column, Flags, Ledger
-from unfooled.metrics.statistics import bootstrap_mean, mcnemar, paired_difference
+from unfooled.metrics.statistics import mcnemar, mean_interval, paired_difference
 from unfooled.metrics.summary import Rate
 
 BAE_MODES = ("bae-r", "bae-i", "bae-r-or-i")
@@ -104,7 +104,7 @@ def _decisions(name: str, first: Flags, other: Flags) -> Difference:
 
 
 def _mean(name: str, apart: Column) -> Difference:
-    return Difference(name, float(apart.mean()), *bootstrap_mean(apart), len(apart))
+    return Difference(name, float(apart.mean()), *mean_interval(apart), len(apart))
 
 
 def by_attack(attacks: Sequence[str]) -> dict[str, int] | None:

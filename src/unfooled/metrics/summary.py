@@ -16,7 +16,7 @@ from unfooled.core.result import OUTCOMES, Outcome, Result
 from unfooled.metrics.bleu import ScoreChange
 from unfooled.metrics.notebook import summary_html
 from unfooled.metrics.outputs import compare_outputs
-from unfooled.metrics.statistics import bootstrap_mean, f1_interval, wilson
+from unfooled.metrics.statistics import f1_interval, mean_interval, wilson
 from unfooled.runs.attack import FEW_EDITS
 from unfooled.runs.file import RunFile
 from unfooled.training.metrics import confusion, macro_f1
@@ -25,6 +25,8 @@ _TOP = 10
 _NOTES = 3
 _MOST_PAIRS = 100_000  # counted at a time; the rarest are forgotten beyond that
 _MOST_MESSAGES = 1000
+COUNTS = (0.0, math.inf)  # what a count can be; words changed per word may be more than one
+SHARES = (0.0, 1.0)
 PERCENTILES = (10, 25, 50, 75, 90, 99)
 _ROW = re.compile(r"^(?:line \d+ of the file|row \d+ of the data): ")
 
@@ -68,11 +70,13 @@ class Mean:
     n: int
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Mean:
+    def of(cls, values: Sequence[float], within: tuple[float, float] = (-math.inf, math.inf)) -> Mean:
+        """`within` are the least and the most that a value can be."""
         if not values:
             return cls(math.nan, math.nan, math.nan, math.nan, 0)
         sample = np.asarray(values, dtype=np.float64)
-        return cls(float(sample.mean()), *bootstrap_mean(sample), float(np.median(sample)), len(values))
+        ends = mean_interval(sample, within=within)
+        return cls(float(sample.mean()), *ends, float(np.median(sample)), len(values))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -281,11 +285,11 @@ def summarise(run: RunFile) -> Summary:
         f1_before=Rate.f1(truth, said),
         f1_under_attack=Rate.f1(truth, said_after),
         success_rate=Rate.of(counts["success"], attacked),
-        perturbed_share=Mean.of(shares),
-        words_changed=Mean.of(changed),
-        queries=Mean.of(queries),
+        perturbed_share=Mean.of(shares, COUNTS),
+        words_changed=Mean.of(changed, COUNTS),
+        queries=Mean.of(queries, COUNTS),
         query_percentiles={at: float(np.percentile(queries, at)) for at in PERCENTILES} if queries else {},
-        similarity=Mean.of(similarities),
+        similarity=Mean.of(similarities, (-1.0, 1.0)),
         substitutions=_top(pairs),
         error_notes=tuple(
             ErrorNote(message, count, key)
@@ -293,7 +297,7 @@ def summarise(run: RunFile) -> Summary:
                 :_NOTES
             ]
         ),
-        draws=Mean.of(draws),
+        draws=Mean.of(draws, SHARES),
         outputs=compare_outputs(run.results()) if writes else (),
         writes=writes,
         recalls=_recalls(run.labels, _only(header), truth, said, said_after),

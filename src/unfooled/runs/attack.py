@@ -131,6 +131,7 @@ def attack(
     settings: Settings | None = None,
     target: str | None = None,
     label_map: Mapping[str, str] | None = None,
+    final: bool = False,
     observer: Observer | None = None,
     restart: bool = False,
 ) -> Run:
@@ -145,7 +146,8 @@ def attack(
     error included; a larger `limit` goes on from the smaller one. Of an attack on one class `limit` counts
     the rows of that class: those of other classes in between are scored and not attacked. `rows` bounds the
     rows that are read, of whatever class. `keys` attacks only these examples; other keys may follow later
-    into the same run.
+    into the same run. `final` fixes the number of rows: the run cannot grow, and the gate may use the
+    narrower interval of a single look.
 
     Example:
 
@@ -200,6 +202,7 @@ def attack(
         },
         "environment": _environment(victim, dataset, recipe, workers, report)
         | {"notices": notices, "asked": total if keys is None else None}
+        | {"available": len(dataset), "shortened": total < len(dataset), "final": final}
         | {"warnings": warnings, "coverage": coverage.to_dict(), "few_edits": _few_edits(recipe)},
     }
     with _opened(out, header, restart) as file:

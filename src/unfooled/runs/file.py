@@ -176,6 +176,12 @@ class RunFile:
                 f"{self.path}: holds a run with other settings\n    " + "\n    ".join(changed),
                 "write to another --out, or throw the old run away with --restart",
             )
+        first, now = old.get("environment") or {}, header.get("environment") or {}
+        if first.get("final") and now.get("asked") != first.get("asked"):
+            raise RunFileError(
+                f"{self.path}: the size of this run was fixed at {first.get('asked')} rows (--final)",
+                f"attack {first.get('asked')} rows, or write to another --out",
+            )
         resumes = [*old.get("resumes", []), header.get("environment")]
         with self._transaction():
             sealed.put(self._db, HEADER, [("resumes", dump(resumes))])

@@ -12,6 +12,7 @@ import numpy as np
 
 from unfooled.checks.illusions.diagnosis import spearman
 from unfooled.errors import RunFileError
+from unfooled.metrics.statistics import correlation_interval
 from unfooled.people.study.agreement import Votes
 from unfooled.people.study.content import Item
 from unfooled.people.study.file import StudyFile
@@ -20,7 +21,6 @@ from unfooled.people.study.sampling import identity_of
 from unfooled.runs.file import RunFile
 
 LEAST = 10  # fewer texts say nothing about a correlation
-RESAMPLES = 500
 
 Measured = dict[str, dict[int, float]]  # measure → item → value
 
@@ -90,8 +90,4 @@ def _correlation(question: str, measure: str, pairs: np.ndarray) -> Correlation:
     value = spearman(pairs[:, 0], pairs[:, 1])
     if value is None:
         return Correlation(question, measure, math.nan, math.nan, math.nan, len(pairs))
-    rng = np.random.default_rng(0)
-    drawn = (pairs[rng.integers(len(pairs), size=len(pairs))] for _ in range(RESAMPLES))
-    again = [one for sample in drawn if (one := spearman(sample[:, 0], sample[:, 1])) is not None]
-    low, high = np.percentile(again, [2.5, 97.5]) if again else (math.nan, math.nan)
-    return Correlation(question, measure, value, float(low), float(high), len(pairs))
+    return Correlation(question, measure, value, *correlation_interval(value, len(pairs)), len(pairs))
