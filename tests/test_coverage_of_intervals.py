@@ -30,7 +30,7 @@ def coverage() -> Any:
 
 @pytest.mark.parametrize(("n", "least"), [(20, 0.925), (50, 0.92), (200, 0.93)])
 def test_rates(coverage: Any, n: int, least: float) -> None:
-    """Counted exactly. Of few rows a rate comes in steps, and so does its coverage: on average it is right."""
+    """Counted exactly. Of few rows a rate comes in steps, and so does its coverage, right on average."""
     found = coverage.rates(n)
     assert 0.945 < found.value < 0.96
     assert found.worst >= least

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.core.victim import TextValue, Victim
+from unfooled.core.victim_oracle import decisions
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, MissingExtraError
 from unfooled.metrics.statistics import f1_interval, wilson
@@ -259,7 +260,7 @@ def plot(measured: Sequence[Measured], title: str, paths: Sequence[Path]) -> Non
 
 def _predict(victim: Victim, texts: Sequence[TextValue]) -> NDArray[np.intp]:
     step = max(1, victim.batch_size)
-    parts = [victim.predict(texts[at : at + step]).argmax(axis=1) for at in range(0, len(texts), step)]
+    parts = [decisions(victim.predict(texts[at : at + step])) for at in range(0, len(texts), step)]
     return np.concatenate(parts)
 
 

@@ -22,17 +22,18 @@ from unfooled.checks.illusions.verdict import MISSING_CONTROL, Rival, Verdict, j
 from unfooled.checks.naming import load_models, roles
 from unfooled.checks.replay import Sample
 from unfooled.core.recipe import Recipe, fitted, load_recipe
-from unfooled.core.result import Result
+from unfooled.core.result import ATTACKED, Result, decided
 from unfooled.core.session import Settings
 from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, UserError
 from unfooled.metrics.statistics import f1_interval
-from unfooled.metrics.summary import COUNTS, Mean, Rate, Tries, cautions, decided
-from unfooled.runs.attack import Run, rows_to_read
+from unfooled.metrics.summary import COUNTS, Mean, Rate, Tries, cautions
+from unfooled.runs.attack import Run
 from unfooled.runs.export import export
 from unfooled.runs.remarks import write_remark
+from unfooled.runs.row_choice import rows_for
 from unfooled.training.metrics import confusion, macro_f1
 
 CLEAN_LIMIT = 2000
@@ -124,6 +125,7 @@ def evaluate(
     *,
     out: str | Path,
     limit: int | None = None,
+    first: bool = False,
     clean_limit: int = CLEAN_LIMIT,
     base: str | None = None,
     control: str | None = None,
@@ -139,7 +141,8 @@ def evaluate(
     """Evaluate `models` (name to victim, or to what `load_victim` takes) on the same rows.
 
     The base is the model called `base` (or the first), the control the one called `retuned`. `limit` is the
-    number of rows to attack; clean accuracy is measured on up to `clean_limit`. `averages` and `draws` say
+    number of rows to attack, a sample with each class in its share, or with `first` the first ones; clean
+    accuracy is measured on up to `clean_limit`. `averages` and `draws` say
     how often random models are asked during and after an attack. `checks` are names of illusion checks, all
     of them by default. A name may stand for another model inside a wrapper, as in `"overconfident:base"`.
 
@@ -156,11 +159,15 @@ def evaluate(
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     victims = load_models(models)  # all of them now: a wrong path must not show up after hours
     labels = victims[base].labels
-    n = rows_to_read(dataset.aligned(labels, label_map), fitted(recipe, victims[base]), limit)
+    settings = settings or Settings()
+    aligned = dataset.aligned(labels, label_map)
+    chosen = rows_for(aligned, fitted(recipe, victims[base]), limit, seed=settings.seed, first=first)
+    n = chosen.count
     bench = Bench(
         recipe=recipe,
-        settings=settings or Settings(),
+        settings=settings,
         rows=n,
+        first=first,
         workers=workers,
         averages=tuple(sorted(averages)),
         draws=draws,
@@ -197,6 +204,7 @@ def evaluate(
         role = "base" if name == base else "control" if name == control else "defended"
         reports.append(_report(subjects[name], role, scored[name], rivals[name], verdict))
     notes = () if control or len(models) == 1 else (MISSING_CONTROL,)
+    notes = (*notes, chosen.notice) if chosen.notice else notes
     return Evaluation(
         attack=bench.recipe.full_name, data=dataset.name, n=n, models=tuple(reports), notes=notes, out=out
     )
@@ -224,11 +232,11 @@ def _attacked(
     with bench.watcher.wait(f"{name}: a look at the model"):
         looks, gradients = _looked_at(bench, victim, data, folder, hard)
     subject = Subject(name, victim, data, folder, looks, gradients)
-    keys = {one.key for one in islice(data, bench.rows)}
+    keys = {one.key for one in bench.taken(data, bench.rows)}
     flags = bench.attack(subject, subject.facing, subject.attack_run, title="attack")
     if not looks.random:
         # A model may be random only where it is unsure: the attack has been there.
-        again = [one for one in subject.results() if one.outcome in ("success", "failure")][:_ASKED_AGAIN]
+        again = [one for one in subject.results() if one.outcome in ATTACKED][:_ASKED_AGAIN]
         gap = same_again(victim, [_final(one) for one in again], [one.perturbed_probs for one in again])
         if gap > _DIFFERENT:
             subject.looks = dataclasses.replace(looks, chance="by nature", spread=gap)
@@ -274,7 +282,7 @@ def _premade(subject: Subject) -> dict[int, Result]:
 def _scored(bench: Bench, subject: Subject, premade: Mapping[int, Result], rows: int) -> list[Result]:
     """The model's answers to every row, and to the pre-made sample where the row has one."""
     samples = []
-    for example in islice(subject.data, rows):
+    for example in bench.taken(subject.data, rows):
         if example.problem:
             continue
         sample = Sample.of(example, subject.victim.labels[example.label])

@@ -18,12 +18,11 @@ from typing import Any
 
 import unfooled
 from unfooled.core.example import Example
-from unfooled.core.result import Outcome, Result
+from unfooled.core.result import NO_CLASS, Outcome, Result, decided
 from unfooled.core.victim import Probabilities, TextValue, Victim
 from unfooled.core.victim_oracle import DECIMALS, validate
 from unfooled.data.labels import match_labels
 from unfooled.errors import DataError, UserError, VictimError
-from unfooled.metrics.summary import decided
 from unfooled.runs.attack import Observer, Run
 from unfooled.runs.file import RunFile
 from unfooled.text import Edit, Text
@@ -198,11 +197,14 @@ def _result(
         outcome, note = "error", f"{type(problem).__name__}: {problem}"
         before = after = ()
     elif decided(before) != label:
-        outcome, note = "skipped", "the victim was wrong before the attack"
+        wrong = "abstained" if decided(before) == NO_CLASS else "was wrong"
+        outcome, note = "skipped", f"the victim {wrong} before the attack"
     elif not one.made:
         outcome, note = "skipped", "there is no sample of this row"
     else:
-        outcome, note = ("success" if decided(after) != label else "failure"), ""
+        said = decided(after)
+        outcome = "failure" if said == label else "abstained" if said == NO_CLASS else "success"
+        note = ""
     fields = dict(one.fields)
     return Result(
         key=one.key,

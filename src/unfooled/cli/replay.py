@@ -18,9 +18,10 @@ from unfooled.cli.command import argument, option
 from unfooled.cli.evaluate import LiveWatcher, NamedModels, table_of
 from unfooled.cli.exits import Exit
 from unfooled.cli.values import slug
+from unfooled.core.result import decided
 from unfooled.core.victim import Victim
 from unfooled.errors import UserError
-from unfooled.metrics.summary import Rate, decided
+from unfooled.metrics.summary import Rate
 from unfooled.report.evaluation import rate
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from unfooled.training.metrics import macro_f1
 
 _HALVINGS = 60  # of a stretch, which leaves nothing of it in double precision
+_MOST_WORTH = 1.5  # rows of a rate that one row may be worth to macro F1
 _SERIES = 60  # degrees of freedom up to which Student's distribution is summed
 
 
@@ -137,17 +138,21 @@ def f1_interval(table: NDArray[np.int64], confidence: float = 0.95) -> tuple[flo
         return 0.0, 1.0
     value = float(macro_f1(table))
     variance = _f1_variance(table / total)
-    rows = total * min(1.0, value * (1 - value) / variance) if variance > 0 and 0 < value < 1 else total
+    rows = float(total)
+    if variance > 0 and 0 < value < 1:
+        rows *= min(_MOST_WORTH, value * (1 - value) / variance)
     return _score(value, max(1.0, rows), student(max(1, total - 1), confidence))
 
 
 def _f1_variance(shares: NDArray[np.float64]) -> float:
     """Of what one row adds to macro F1."""
-    sizes = shares.sum(axis=0) + shares.sum(axis=1)
+    classes = len(shares)
+    sizes = shares.sum(axis=0)[:classes] + shares.sum(axis=1)
     there = sizes > 0
     weights = np.where(there, 1 / np.where(there, sizes, 1.0), 0.0) / there.sum()
     lost = 2 * np.diagonal(shares) * np.where(there, 1 / np.where(there, sizes, 1.0), 0.0) * weights
-    added = np.diag(2 * weights) - lost[:, None] - lost[None, :]
+    added = np.repeat(-lost[:, None], shares.shape[1], axis=1)  # a row without a decision counts once
+    added[:, :classes] += np.diag(2 * weights) - lost[None, :]
     return float((shares * (added - (shares * added).sum()) ** 2).sum())
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from unfooled.core.result import OUTCOMES, Outcome, Result
+from unfooled.core.result import ATTACKED, NO_CLASS, OUTCOMES, Outcome, Result, decided
 from unfooled.metrics.bleu import ScoreChange
 from unfooled.metrics.notebook import summary_html
 from unfooled.metrics.outputs import compare_outputs
@@ -134,7 +134,7 @@ class Tries:
 
     @classmethod
     def of(cls, results: Iterable[Result], bound: int) -> Tries:
-        attacked = [one for one in results if one.outcome in ("success", "failure") and one.tried is not None]
+        attacked = [one for one in results if one.outcome in ATTACKED and one.tried is not None]
         withstood = [one.tried or 0 for one in attacked if one.outcome == "failure"]
         few = sum(tried < bound for tried in withstood)
         return cls(len(attacked), few, withstood.count(0), bound)
@@ -167,6 +167,8 @@ class Summary:
     f1_before: Rate  # macro F1 of the same
     f1_under_attack: Rate
     success_rate: Rate  # of those that were attacked
+    abstained_before: Rate  # ties between classes, of all without errors
+    abstained_under_attack: Rate
     perturbed_share: Mean  # of the successes
     words_changed: Mean  # of the successes
     queries: Mean  # of all attacked, broken or not
@@ -188,7 +190,7 @@ class Summary:
 
     @property
     def attacked(self) -> int:
-        return self.counts["success"] + self.counts["failure"]
+        return sum(self.counts[outcome] for outcome in ATTACKED)
 
     @property
     def errors(self) -> int:
@@ -216,6 +218,8 @@ class Summary:
             "macro_f1_before": self.f1_before.to_dict(),
             "macro_f1_under_attack": self.f1_under_attack.to_dict(),
             "success_rate": self.success_rate.to_dict(),
+            "abstained_before": self.abstained_before.to_dict(),
+            "abstained_under_attack": self.abstained_under_attack.to_dict(),
             "perturbed_share": self.perturbed_share.to_dict(),
             "words_changed": self.words_changed.to_dict(),
             "queries": {
@@ -261,7 +265,7 @@ def summarise(run: RunFile) -> Summary:
             truth.append(result.label)
             said.append(decided(result.probs))
             said_after.append(decided(result.perturbed_probs))
-        if result.outcome in ("success", "failure"):
+        if result.outcome in ATTACKED:
             queries.append(result.queries)
             if result.tried is not None:
                 counted += 1
@@ -277,7 +281,7 @@ def summarise(run: RunFile) -> Summary:
             _count_pairs(pairs, result)
         elif result.outcome == "error":
             _count_note(notes, result)
-    attacked = counts["success"] + counts["failure"]
+    attacked = sum(counts[outcome] for outcome in ATTACKED)
     return Summary(
         counts=counts,
         accuracy_before=_accuracy(truth, said),
@@ -285,6 +289,8 @@ def summarise(run: RunFile) -> Summary:
         f1_before=Rate.f1(truth, said),
         f1_under_attack=Rate.f1(truth, said_after),
         success_rate=Rate.of(counts["success"], attacked),
+        abstained_before=Rate.of(said.count(NO_CLASS), len(said)),
+        abstained_under_attack=Rate.of(said_after.count(NO_CLASS), len(said_after)),
         perturbed_share=Mean.of(shares, COUNTS),
         words_changed=Mean.of(changed, COUNTS),
         queries=Mean.of(queries, COUNTS),
@@ -332,11 +338,6 @@ def _recalls(
         first, then = (Rate.of(int((one[rows] == number).sum()), int(rows.sum())) for one in (before, after))
         found.append(Recall(label, first, then, only.casefold() in ("", label.casefold())))
     return tuple(found)
-
-
-def decided(probs: Sequence[float]) -> int:
-    """The class that the victim decides for; -1 where it writes text and decides nothing."""
-    return max(range(len(probs)), key=probs.__getitem__, default=-1)
 
 
 def _accuracy(truth: Sequence[int], said: Sequence[int]) -> Rate:

@@ -16,14 +16,13 @@ from unfooled.checks.replay import Sample, answers, replay
 from unfooled.checks.transfer import transfer
 from unfooled.core.example import Example
 from unfooled.core.recipe import Recipe, load_recipe
-from unfooled.core.result import Result
+from unfooled.core.result import Result, decided
 from unfooled.core.session import Settings
 from unfooled.core.victim import TextValue
 from unfooled.defenses.harden import harden
 from unfooled.errors import RunFileError
 from unfooled.files import write_json, write_whole
 from unfooled.metrics.measures import measure_run
-from unfooled.metrics.summary import decided
 from unfooled.papers import smoke, translation
 from unfooled.papers.stages import (
     Attack,
@@ -162,6 +161,7 @@ def _attack(stage: Attack, runner: StageRunner, folder: Path) -> None:
             runner.recipe(stage),
             out=folder / RUN,
             limit=stage.limit,
+            first=True,  # a plan states its rows
             keys=keys,
             settings=Settings(seed=stage.seed),
             observer=observer,

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.result import Result
+from unfooled.core.result import ATTACKED, Result, decided
 from unfooled.metrics.bleu import sentence_score
 from unfooled.metrics.outputs import REFERENCE
 from unfooled.metrics.statistics import mcnemar, mean_interval, paired_difference, wilson
-from unfooled.metrics.summary import decided
 from unfooled.papers.carry_out import NOTHING, NUMBERS, RUN, results_in
 from unfooled.papers.runner import Done
 from unfooled.papers.stages import Attack, Show
@@ -218,7 +217,7 @@ class Difference:
 def value_of(one: Result, what: str) -> float | None:
     """A number of one result; None where it has none."""
     head, _, setting = what.partition(":")
-    attacked = one.outcome in ("success", "failure")
+    attacked = one.outcome in ATTACKED
     won = one.outcome == "success"
     match head:
         case "before":

@@ -11,9 +11,14 @@ Counts = NDArray[np.int64]
 
 
 def confusion(true: Any, predicted: Any, classes: int) -> Counts:
-    """How often each true class (row) was called each class (column)."""
-    cells = np.asarray(true, dtype=np.int64) * classes + np.asarray(predicted, dtype=np.int64)
-    return np.bincount(cells, minlength=classes * classes).reshape(classes, classes).astype(np.int64)
+    """How often each true class (row) was called each class (column).
+
+    Where a decision is missing (a negative number, for a tie) there is one more column, for these.
+    """
+    columns = np.asarray(predicted, dtype=np.int64)
+    width = classes + int((columns < 0).any())
+    cells = np.asarray(true, dtype=np.int64) * width + np.where(columns < 0, classes, columns)
+    return np.bincount(cells, minlength=classes * width).reshape(classes, width).astype(np.int64)
 
 
 def accuracy(table: Any) -> Any:
@@ -27,7 +32,7 @@ def macro_f1(table: Any) -> Any:
     """Mean of the classes' F1. A class that is neither there nor ever predicted is left out."""
     counts = np.asarray(table)
     hits = np.diagonal(counts, axis1=-2, axis2=-1)
-    sizes = counts.sum(axis=-1) + counts.sum(axis=-2)
+    sizes = counts.sum(axis=-1) + counts.sum(axis=-2)[..., : counts.shape[-2]]
     scores = 2 * hits / np.maximum(sizes, 1)
     return scores.sum(axis=-1) / np.maximum((sizes > 0).sum(axis=-1), 1)
 
