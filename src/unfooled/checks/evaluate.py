@@ -22,14 +22,14 @@ from unfooled.checks.illusions.verdict import MISSING_CONTROL, Rival, Verdict, j
 from unfooled.checks.naming import load_models, roles
 from unfooled.checks.replay import Sample
 from unfooled.core.recipe import Recipe, fitted, load_recipe
-from unfooled.core.result import ATTACKED, Result, decided
+from unfooled.core.result import ATTACKED, NO_CLASS, Result, decided
 from unfooled.core.session import Settings
 from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, UserError
 from unfooled.metrics.statistics import f1_interval
-from unfooled.metrics.summary import COUNTS, Mean, Rate, Tries, cautions
+from unfooled.metrics.summary import COUNTS, Mean, Rate, Recall, Tries, cautions
 from unfooled.runs.attack import Run
 from unfooled.runs.export import export
 from unfooled.runs.remarks import write_remark
@@ -70,6 +70,8 @@ class ModelReport:
     verdict: Verdict | None
     tries: Tries  # of the attack on this model
     cautions: tuple[str, ...]  # what must be said beside the numbers of that attack
+    classes: tuple[Recall, ...]  # right before and under the attack, of the rows of each class
+    abstained: Rate  # ties between classes under the attack, as the attack saw them
 
     def to_dict(self) -> dict[str, Any]:
         rates = {name: getattr(self, name).to_dict() for name in _RATES}
@@ -81,6 +83,8 @@ class ModelReport:
             **rates,
             "macro_f1": {"value": self.f1, "low": self.f1_low, "high": self.f1_high},
             **means,
+            "classes": [one.to_dict() for one in self.classes],
+            "abstained": self.abstained.to_dict(),
             "errors": self.errors,
             "chance": self.chance,
             "checks": [check.to_dict() for check in self.checks],
@@ -98,6 +102,7 @@ class Evaluation:
     models: tuple[ModelReport, ...]
     notes: tuple[str, ...]
     out: Path
+    rows: str = ""  # what must be said about the rows that were taken
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
@@ -114,6 +119,7 @@ class Evaluation:
             "n": self.n,
             "models": [one.to_dict() for one in self.models],
             "notes": list(self.notes),
+            "rows": self.rows,
             "out": str(self.out),
         }
 
@@ -204,9 +210,14 @@ def evaluate(
         role = "base" if name == base else "control" if name == control else "defended"
         reports.append(_report(subjects[name], role, scored[name], rivals[name], verdict))
     notes = () if control or len(models) == 1 else (MISSING_CONTROL,)
-    notes = (*notes, chosen.notice) if chosen.notice else notes
     return Evaluation(
-        attack=bench.recipe.full_name, data=dataset.name, n=n, models=tuple(reports), notes=notes, out=out
+        attack=bench.recipe.full_name,
+        data=dataset.name,
+        n=n,
+        models=tuple(reports),
+        notes=notes,
+        out=out,
+        rows=chosen.notice,
     )
 
 
@@ -344,7 +355,20 @@ def _report(
         verdict=verdict,
         tries=tries,
         cautions=cautions(warnings, tries),
+        classes=_by_class(subject, told),
+        abstained=Rate.of(sum(decided(one.perturbed_probs) == NO_CLASS for one in told), len(told)),
     )
+
+
+def _by_class(subject: Subject, results: Sequence[Result]) -> tuple[Recall, ...]:
+    """Of each class the rows that are right before the attack and under it, as fresh draws judge it."""
+    found = []
+    for number, name in enumerate(subject.victim.labels):
+        own = [one for one in results if one.label == number]
+        before = sum(decided(one.probs) == number for one in own)
+        flags = {one.key: subject.standing.active[one.key] for one in own}
+        found.append(Recall(name, Rate.of(before, len(own)), Rate.of(*counted(flags)), bool(own)))
+    return tuple(found)
 
 
 def _tried(subject: Subject) -> tuple[tuple[str, ...], Tries]:

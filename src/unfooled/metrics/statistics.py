@@ -102,7 +102,7 @@ def student(freedom: int, confidence: float = 0.95) -> float:
             (5 * z**5 + 16 * z**3 + 3 * z) / 96,
             (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
         )
-        return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
+        return z + sum(term / float(freedom) ** power for power, term in enumerate(terms, 1))
     return _crossing(lambda t: _student_inside(t, freedom) >= confidence, 0.0, 1e5)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from unfooled.checks.evaluate import Evaluation, ModelReport
 from unfooled.metrics.summary import Mean, Rate
-from unfooled.report.diffs import in_markdown
+from unfooled.report.diffs import in_markdown, visible
 
 HEADINGS = (
     "model",
@@ -43,6 +43,14 @@ def legend(evaluation: Evaluation) -> list[str]:
             + ", ".join(f"{one.name} {rate(one.seen)}" for one in evaluation.models if one.chance != "none")
             + "."
         )
+    for one in evaluation.models:
+        shown = [
+            f"{visible(each.name)} {rate(each.under_attack)}" for each in one.classes if each.under_attack.n
+        ]
+        lines += [f"{one.name} under attack by class: {', '.join(shown)}."] if shown else []
+        if one.abstained.value > 0:
+            lines.append(f"{one.name} abstained under attack: {rate(one.abstained)}.")
+    lines += [f"! {evaluation.rows}."] if evaluation.rows else []
     lines += [f"{one.name}: {one.tries}." for one in evaluation.models if one.tries.few]
     lines += [f"! {one.name}: {caution}." for one in evaluation.models for caution in one.cautions]
     return lines

@@ -59,7 +59,9 @@ def summary_rows(summary: Summary) -> list[Row]:
 
 def _by_class(summary: Summary) -> list[Row]:
     """A model that answers one class to everything holds on that class: the mean does not show it."""
-    attacked = [recall for recall in summary.recalls if recall.attacked and recall.under_attack.n]
+    if summary.only:
+        return []  # the table leads with the one class that was attacked
+    attacked = [recall for recall in summary.recalls if recall.under_attack.n]
     lowest = sorted(attacked, key=lambda recall: recall.under_attack.value)[:_MOST_CLASSES]
     more = "" if len(lowest) == len(attacked) else f", one of the lowest {len(lowest)}"
     return [

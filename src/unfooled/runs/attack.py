@@ -219,7 +219,9 @@ def attack(
     with _opened(out, header, restart) as file:
         examples = _unfinished(_chosen(iter(dataset), keys), file)
         low, high = dataset.nth_key(0), dataset.nth_key(total - 1)
-        if keys is None:
+        if keys is None and dataset is whole:
+            done = file.count_finished(low, high)
+        elif keys is None:
             wanted = {dataset.nth_key(n) for n in range(total)}
             done = len(file.finished(low, high) & wanted)
         else:
