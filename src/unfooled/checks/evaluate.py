@@ -168,7 +168,7 @@ def evaluate(
     settings = settings or Settings()
     aligned = dataset.aligned(labels, label_map)
     chosen = rows_for(aligned, fitted(recipe, victims[base]), limit, seed=settings.seed, first=first)
-    n = chosen.count
+    n = chosen.rows
     bench = Bench(
         recipe=recipe,
         settings=settings,

@@ -259,8 +259,12 @@ def conclude(a: Attempt, outcome: Outcome, start: Scored | None, final: Scored |
     """The result of an attempt that began with `start`; `final` is what its search came back with."""
     if final is not None and final.success:
         outcome = "success"
-    elif outcome == "failure" and a.abstained is not None:
-        outcome, final, note = "abstained", a.abstained, note or "the victim was brought to a tie"
+    elif outcome == "failure":
+        # A search that comes back with nothing may have met a tie on its way.
+        edited = final is not None and final.text.value != a.original.value
+        tie = final if edited else a.abstained
+        if tie is not None and _is_tie(tie.probs):
+            outcome, final, note = "abstained", tie, note or "the victim was brought to a tie"
     end, text = final or start, a.original
     return Result(
         key=a.key,

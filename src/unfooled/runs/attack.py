@@ -181,7 +181,7 @@ def attack(
     chosen = rows_for(whole, recipe, limit, seed=settings.seed, first=first)
     if chosen.notice:
         observer.noticed(chosen.notice)
-    total = chosen.count if rows is None else min(rows, chosen.count)
+    total = chosen.rows if rows is None else min(rows, chosen.rows)
     dataset = take(whole, total, seed=settings.seed, first=first)
     first_rows = islice(_chosen(iter(dataset), keys), _looks(keys))
     sample = [example for example in first_rows if not example.problem]

@@ -28,7 +28,7 @@ def take(data: E, count: int, *, seed: int, first: bool = False) -> E:
 class Choice(NamedTuple):
     """How many rows a limit stands for, and what must be said about them."""
 
-    count: int
+    rows: int
     notice: str = ""
 
 
