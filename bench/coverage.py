@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.metrics.decision_intervals import ERROR, beta_below, log_evidence
-from unfooled.metrics.statistics import (
+from unfooled.rates import (
     correlation_interval,
     f1_interval,
     mean_interval,

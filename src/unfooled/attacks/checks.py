@@ -18,10 +18,9 @@ import numpy as np
 
 from unfooled.core.attempt import Attempt, live
 from unfooled.core.engine import Engine
-from unfooled.core.example import Example
 from unfooled.core.questions import Asked, GradientItem, Marked, Projection, Pull, WordVectors, Written
 from unfooled.core.recipe import Recipe, recipe_from_json
-from unfooled.core.result import ATTACKED, Result
+from unfooled.core.result import ATTACKED, Example, Result
 from unfooled.core.victim import CLASSIFICATION
 from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.resources.fluency import Score

@@ -19,9 +19,9 @@ from unfooled.core.victim import TextValue, Victim
 from unfooled.core.victim_oracle import decisions
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, MissingExtraError
-from unfooled.metrics.statistics import f1_interval, wilson
-from unfooled.training.metrics import accuracy, confusion, macro_f1
+from unfooled.rates import accuracy, confusion, f1_interval, macro_f1, wilson
 from unfooled.training.preparation import Rows, read_rows
+from unfooled.victims.loading import GivenVictim, as_victim
 
 _WARM = 500  # texts that are predicted before the clock starts
 _PANELS = {
@@ -57,7 +57,7 @@ class Measured:
 
 
 def compare(
-    victims: Iterable[Victim],
+    victims: Iterable[GivenVictim],
     data: Given,
     *,
     label_map: Mapping[str, str] | None = None,
@@ -65,19 +65,20 @@ def compare(
 ) -> list[Measured]:
     """Measure each on the same rows; two of one name are numbered.
 
-    `victims` may load one after the other: none is kept. `bare` also times a bare forward loop, where there
-    is a model to loop.
+    `victims` are what `attack` takes, and may load one after the other: none is kept. `bare` also times a
+    bare forward loop, where there is a model to loop.
 
     Example:
 
-        >>> (measured,) = unfooled.compare([unfooled.load_victim("fake")], unfooled.load_data("reviews.csv"))
+        >>> (measured,) = unfooled.compare(["fake"], "reviews.csv")
         >>> measured.accuracy
         1.0
     """
     data = as_dataset(data)
     measured: list[Measured] = []
     names: Counter[str] = Counter()
-    for victim in victims:
+    for given in victims:
+        victim = as_victim(given)
         rows, skipped = read_rows(data.aligned(victim.labels, label_map))
         if not len(rows):
             raise DataError(f"{data.name}: no row can be used", "check the text and label columns")
@@ -85,7 +86,7 @@ def compare(
         times = names[victim.name]
         name = victim.name if times == 1 else f"{victim.name} ({times})"
         measured.append(measure(victim, rows, name=name, skipped=skipped, bare=bare))
-        del victim  # before the next one is loaded
+        del victim, given  # before the next one is loaded
     return measured
 
 

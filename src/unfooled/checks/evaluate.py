@@ -28,13 +28,13 @@ from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, UserError
-from unfooled.metrics.statistics import f1_interval
 from unfooled.metrics.summary import COUNTS, Mean, Rate, Recall, Tries, cautions
+from unfooled.rates import confusion, f1_interval, macro_f1
 from unfooled.runs.attack import Run
 from unfooled.runs.export import export
 from unfooled.runs.remarks import write_remark
 from unfooled.runs.row_choice import rows_for
-from unfooled.training.metrics import confusion, macro_f1
+from unfooled.victims.loading import GivenVictim
 
 CLEAN_LIMIT = 2000
 DRAWS = 15
@@ -125,7 +125,7 @@ class Evaluation:
 
 
 def evaluate(
-    models: Mapping[str, Victim | str],
+    models: Mapping[str, GivenVictim],
     data: Given,
     recipe: Recipe | str = "textfooler",
     *,
@@ -144,7 +144,7 @@ def evaluate(
     watcher: Watcher | None = None,
     restart: bool = False,
 ) -> Evaluation:
-    """Evaluate `models` (name to victim, or to what `load_victim` takes) on the same rows.
+    """Evaluate `models` (name to victim, to what `load_victim` takes, or to a function) on the same rows.
 
     The base is the model called `base` (or the first), the control the one called `retuned`. `limit` is the
     number of rows to attack, a sample with each class in its share, or with `first` the first ones; clean

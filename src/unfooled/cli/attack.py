@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import typer
 from rich.console import Console
@@ -14,7 +15,7 @@ from unfooled.cli.command import option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.live import LiveObserver
 from unfooled.cli.options import Clean, Data, LabelMap, Model, Thresholds, one_kind_of_rows
-from unfooled.cli.render import show_run
+from unfooled.cli.summary import show_run
 from unfooled.cli.values import listed, pairs, slug
 from unfooled.core.recipe import (
     Recipe,
@@ -26,12 +27,10 @@ from unfooled.core.recipe import (
 )
 from unfooled.core.session import Settings
 from unfooled.core.victim import CLASSIFICATION, Victim, task_of
-from unfooled.data.dataset import Dataset
 from unfooled.errors import UserError
+from unfooled.plugins import registry
 from unfooled.runs.attack import attack
-
-if TYPE_CHECKING:
-    from unfooled.translation.parallel import ParallelText
+from unfooled.runs.task import Examples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,18 +127,18 @@ Examples:
         return Exit.SOME_ERRORS if summary.errors else Exit.DONE
 
 
-def _data(options: Attack, victim: Victim) -> Dataset | ParallelText:
+def _data(options: Attack, victim: Victim) -> Examples:
     rows: dict[str, Any] = {"sample": options.sample, "seed": options.seed}
-    if task_of(victim.capabilities) == CLASSIFICATION:
+    task = task_of(victim.capabilities)
+    if task == CLASSIFICATION:
         return options.load(options.data, edit=options.edit, clean=options.clean, **rows)
-    from unfooled.translation.parallel import load_parallel
-
     if options.clean or options.edit or options.label_column:
         raise UserError(
             f"{victim.name} writes text: --clean, --edit and --label-column are for classifiers",
             "leave them out",
         )
-    return load_parallel(
+    load: Callable[..., Examples] = registry.load("loader", task)
+    return load(
         options.data,
         columns=listed(options.text_column),
         split=options.split,

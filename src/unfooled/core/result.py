@@ -1,4 +1,4 @@
-"""What became of one example. Everything downstream reads these and nothing else."""
+"""An example, and what became of it. Everything downstream reads results and nothing else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from unfooled.text import Edit
+from unfooled.text import Edit, Text
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One row to attack. `key` is its number in its file, from 0: the seed of everything random about it.
+
+    Example:
+
+        >>> example = unfooled.Example(0, (("text", "a superb film"),), label=1, edit="text")
+        >>> example.text().words
+        ('a', 'superb', 'film')
+    """
+
+    key: int
+    content: tuple[tuple[str, str], ...]  # name and content of each field, in order
+    label: int
+    edit: str  # name of the field that may be edited
+    problem: str = ""  # why the row cannot be attacked; such a row ends as an error, named
+    uncleaned: tuple[tuple[str, str], ...] = ()  # the fields before cleaning, where that changed them
+    reference: str = ""  # the right answer where that is a text, such as a person's translation
+
+    def text(self) -> Text:
+        """All fields, with the one that may be edited named."""
+        return Text(dict(self.content), edit=self.edit)
+
 
 Outcome = Literal["success", "failure", "skipped", "error", "abstained"]
 
@@ -61,6 +86,7 @@ class Result:
     words: int = 0  # words of the original's editable field
     queries: int = 0  # distinct texts scored by the victim
     asked: int = 0  # the same, with repetitions
+    queries_known: bool = True  # False where another tool attacked and did not tell how often it asked
     tried: int | None = None  # of these, edited texts that could have become the result; None: not counted
     similarity: float | None = None  # of the last accepted edit, on the constraint's own scale
     note: str = ""  # why it ended so, where that is not obvious

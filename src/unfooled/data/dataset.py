@@ -13,11 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from unfooled.core.example import Example
-from unfooled.data import cleaning
-from unfooled.data.cleaning import require_steps
+from unfooled.core.result import Example
 from unfooled.data.columns import Columns, choose_columns
-from unfooled.data.held import pairs_or_rows
 from unfooled.data.labels import MOST_LABELS, Coding, code_labels, label_value, match_labels
 from unfooled.data.readers import Row, Source, check_width
 from unfooled.errors import DataError
@@ -84,6 +81,8 @@ class Dataset:
         name: str = "pairs",
     ) -> Dataset:
         """Texts (or named fields) and labels that are in memory already."""
+        from unfooled.data.held import pairs_or_rows
+
         opened = pairs_or_rows(pairs, name)
         return build(opened.source, text=opened.text, label=opened.label, edit=edit, labels=labels)
 
@@ -144,6 +143,8 @@ class Dataset:
 
     def cleaned(self, steps: str | Sequence[str]) -> Dataset:
         """The same rows with every text cleaned, by the steps "tweets" stands for or those listed."""
+        from unfooled.data.cleaning import require_steps
+
         return replace(self, cleaning=require_steps(steps))
 
     # -- inside ------------------------------------------------------------------------------------
@@ -170,7 +171,9 @@ class Dataset:
         if self._kept is not None:
             settings.append(["only", *self._kept])
         if self.cleaning:
-            settings.append([cleaning.VERSION, *self.cleaning])
+            from unfooled.data.cleaning import VERSION
+
+            settings.append([VERSION, *self.cleaning])
         digest.update(json.dumps(settings).encode())
         return digest.hexdigest()
 
@@ -178,7 +181,9 @@ class Dataset:
         content, value, problem = read_row(row, self._columns, self._declared)
         original = content
         if self.cleaning and not problem:
-            content = tuple((name, cleaning.clean(text, self.cleaning).text) for name, text in original)
+            from unfooled.data.cleaning import clean
+
+            content = tuple((name, clean(text, self.cleaning).text) for name, text in original)
             empty = next((name for name, text in content if not text.strip()), None)
             problem = f"nothing is left after cleaning (column {empty!r})" if empty else ""
         code = self._coding.codes.get(value, -1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unfooled.core.result import ABSTAINED, Result, decided
 from unfooled.metrics.summary import COUNTS, Mean
-from unfooled.training.metrics import confusion
+from unfooled.rates import confusion
 
 
 @dataclass(frozen=True, eq=False)

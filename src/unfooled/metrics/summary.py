@@ -8,18 +8,18 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unfooled.core.result import ATTACKED, NO_CLASS, OUTCOMES, Outcome, Result, decided
-from unfooled.metrics.bleu import ScoreChange
-from unfooled.metrics.notebook import summary_html
-from unfooled.metrics.outputs import compare_outputs
-from unfooled.metrics.statistics import f1_interval, mean_interval, wilson
+from unfooled.rates import confusion, f1_interval, macro_f1, mean_interval, wilson
 from unfooled.runs.attack import FEW_EDITS
 from unfooled.runs.file import RunFile
-from unfooled.training.metrics import confusion, macro_f1
+
+if TYPE_CHECKING:
+    from unfooled.metrics.bleu import ScoreChange
 
 _TOP = 10
 _NOTES = 3
@@ -159,7 +159,10 @@ def _edits(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Errors are in no rate: an example that could not be attacked says nothing about robustness."""
+    """Errors are in no rate: an example that could not be attacked says nothing about robustness.
+
+    Where the rows of one class were attacked, accuracies count these rows, and there is no macro F1.
+    """
 
     counts: dict[Outcome, int]
     accuracy_before: Rate  # right before the attack, of all without errors
@@ -171,7 +174,7 @@ class Summary:
     abstained_under_attack: Rate
     perturbed_share: Mean  # of the successes
     words_changed: Mean  # of the successes
-    queries: Mean  # of all attacked, broken or not
+    queries: Mean  # of all attacked, broken or not, whose queries are known
     query_percentiles: dict[int, float]  # of the same; see PERCENTILES
     similarity: Mean  # of the successes that have one
     substitutions: tuple[Substitution, ...]  # the most frequent ones of the successes, in lower case
@@ -202,6 +205,8 @@ class Summary:
         return cautions(self.warnings, self.tries)
 
     def _repr_html_(self) -> str:
+        from unfooled.metrics.notebook import summary_html
+
         return summary_html(self)
 
     def recall_of(self, name: str) -> Recall | None:
@@ -266,7 +271,8 @@ def summarise(run: RunFile) -> Summary:
             said.append(decided(result.probs))
             said_after.append(decided(result.perturbed_probs))
         if result.outcome in ATTACKED:
-            queries.append(result.queries)
+            if result.queries_known:
+                queries.append(result.queries)
             if result.tried is not None:
                 counted += 1
                 few += result.outcome == "failure" and result.tried < bound
@@ -282,12 +288,16 @@ def summarise(run: RunFile) -> Summary:
         elif result.outcome == "error":
             _count_note(notes, result)
     attacked = sum(counts[outcome] for outcome in ATTACKED)
+    only = only_class(run)
+    own, before, after = (np.asarray(column) for column in (truth, said, said_after))
+    counting = own == only if only >= 0 else np.ones(len(own), dtype=bool)
+    scored = only < 0  # one class alone has no F1 over all of them
     return Summary(
         counts=counts,
-        accuracy_before=_accuracy(truth, said),
-        accuracy_under_attack=_accuracy(truth, said_after),
-        f1_before=Rate.f1(truth, said),
-        f1_under_attack=Rate.f1(truth, said_after),
+        accuracy_before=_accuracy(own[counting], before[counting]),
+        accuracy_under_attack=_accuracy(own[counting], after[counting]),
+        f1_before=Rate.f1(truth, said) if scored else Rate.of(0, 0),
+        f1_under_attack=Rate.f1(truth, said_after) if scored else Rate.of(0, 0),
         success_rate=Rate.of(counts["success"], attacked),
         abstained_before=Rate.of(said.count(NO_CLASS), len(said)),
         abstained_under_attack=Rate.of(said_after.count(NO_CLASS), len(said_after)),
@@ -304,13 +314,25 @@ def summarise(run: RunFile) -> Summary:
             ]
         ),
         draws=Mean.of(draws, SHARES),
-        outputs=compare_outputs(run.results()) if writes else (),
+        outputs=_outputs(run) if writes else (),
         writes=writes,
         recalls=_recalls(run.labels, _only(header), truth, said, said_after),
         only=_only(header),
         tries=Tries(counted, few, none, bound),
         warnings=_warnings(header),
     )
+
+
+def _outputs(run: RunFile) -> tuple[ScoreChange, ...]:
+    from unfooled.metrics.outputs import compare_outputs
+
+    return compare_outputs(run.results())
+
+
+def only_class(run: RunFile) -> int:
+    """The number of the class whose rows alone were attacked; -1 where rows of every class were."""
+    wanted = _only(run.header).casefold()
+    return next((at for at, name in enumerate(run.labels) if wanted and name.casefold() == wanted), -1)
 
 
 def _only(header: Mapping[str, Any]) -> str:
@@ -340,7 +362,7 @@ def _recalls(
     return tuple(found)
 
 
-def _accuracy(truth: Sequence[int], said: Sequence[int]) -> Rate:
+def _accuracy(truth: NDArray[Any], said: NDArray[Any]) -> Rate:
     return Rate.of(int(np.equal(truth, said).sum()), len(truth))
 
 

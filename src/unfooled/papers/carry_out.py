@@ -14,9 +14,8 @@ from unfooled.checks.illusions.attacking import read_results
 from unfooled.checks.illusions.wrappers import Votes
 from unfooled.checks.replay import Sample, answers, replay
 from unfooled.checks.transfer import transfer
-from unfooled.core.example import Example
 from unfooled.core.recipe import Recipe, load_recipe
-from unfooled.core.result import Result, decided
+from unfooled.core.result import Example, Result, decided
 from unfooled.core.session import Settings
 from unfooled.core.victim import TextValue
 from unfooled.defenses.harden import harden
@@ -73,10 +72,10 @@ def do(stage: Stage, runner: StageRunner, folder: Path) -> None:
         case Harden():
             with runner.watcher.training(stage.name) as trainer:
                 harden(
-                    stage.method,
-                    str(runner.done[stage.model].folder / MODEL),
-                    folder / MODEL,
-                    data=runner.data(stage.data),
+                    runner.done[stage.model].folder / MODEL,
+                    runner.data(stage.data),
+                    method=stage.method,
+                    out=folder / MODEL,
                     options=runner.filled(stage.options),
                     resume=True,
                     observer=trainer,

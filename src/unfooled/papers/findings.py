@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from unfooled.core.result import ATTACKED, Result, decided
 from unfooled.metrics.bleu import sentence_score
 from unfooled.metrics.outputs import REFERENCE
-from unfooled.metrics.statistics import mcnemar, mean_interval, paired_difference, wilson
 from unfooled.papers.carry_out import NOTHING, NUMBERS, RUN, results_in
 from unfooled.papers.runner import Done
 from unfooled.papers.stages import Attack, Show
+from unfooled.rates import mcnemar, mean_interval, paired_difference, wilson
 from unfooled.runs.file import RunFile
 
 Values = dict[int, float]  # by key of the row

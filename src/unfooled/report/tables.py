@@ -40,7 +40,7 @@ def summary_rows(summary: Summary) -> list[Row]:
     )
     rows = [
         *led,
-        *(_outputs(summary) if summary.writes else accuracy),
+        *(_outputs(summary) if summary.writes else [] if recall else accuracy),
         _rate(SUCCESS, summary.success_rate),
         _mean("words changed (of successes)", summary.words_changed, "{:.2f}"),
         _mean("words changed, share", summary.perturbed_share, "{:.1%}"),
@@ -138,3 +138,10 @@ def _mean(name: str, mean: Mean, form: str) -> Row:
 
 def _shown(value: float, form: str) -> str:
     return "–" if math.isnan(value) else form.format(value)
+
+
+def duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
+import tempfile
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -13,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import unfooled
-from unfooled.core.example import Example
-from unfooled.core.life import Life
-from unfooled.core.oracle import AsyncOracle, Oracle
+from unfooled.core.program import AsyncOracle, Oracle
 from unfooled.core.recipe import Recipe, load_recipe
-from unfooled.core.result import Result
+from unfooled.core.result import Example, Result
 from unfooled.core.session import (
+    Life,
     Session,
     Settings,
     open_inside,
@@ -29,20 +29,18 @@ from unfooled.core.session import (
 )
 from unfooled.core.victim import TextValue, Victim
 from unfooled.data.loading import Given
-from unfooled.errors import DataError, RunFileError, VictimError
+from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
-from unfooled.runs.in_memory import MemoryRunFile
 from unfooled.runs.row_choice import rows_for, take
 from unfooled.runs.task import Examples, Task, task_for
-from unfooled.runs.workers import attack_in_workers
-from unfooled.victims.function import FunctionVictim
-from unfooled.victims.loading import load_victim
+from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.preflight import Preflight
 
 if TYPE_CHECKING:
     from unfooled.metrics.summary import Summary
+    from unfooled.runs.in_memory import MemoryRunFile
 
 # Enough to see swapped labels or logits, little enough for a paid endpoint.
 PREFLIGHT_EXAMPLES = 64
@@ -109,17 +107,20 @@ class Run:
             yield from file.results()
 
 
-def on_disk(run: Run | str | Path) -> Path:
-    """The folder of a run that is given by itself or by its path."""
+@contextlib.contextmanager
+def run_folder(run: Run | str | Path) -> Iterator[Path]:
+    """Where a run lies that is given by itself or by its path; one in memory lies there for this while."""
     if not isinstance(run, Run):
-        return Path(run)
-    if run.held is not None:
-        raise RunFileError("this run is held in memory only", "write it first: run.save(FOLDER)")
-    return run.path
+        yield Path(run)
+    elif run.held is None:
+        yield run.path
+    else:
+        with tempfile.TemporaryDirectory(prefix="unfooled-") as scratch:
+            yield run.save(Path(scratch) / "run").path
 
 
 def attack(
-    victim: Victim | str | Callable[[list[str]], Any],
+    victim: GivenVictim,
     data: Given | Examples,
     recipe: Recipe | str = "textfooler",
     *,
@@ -157,7 +158,7 @@ def attack(
         >>> [result.outcome for result in run.results()]
         ['success']
     """
-    victim = _as_victim(victim)
+    victim = as_victim(victim)
     task = task_for(victim)
     dataset = task.data(data, victim).aligned(victim.labels, label_map)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
@@ -216,7 +217,8 @@ def attack(
         observer.noticed(
             f"{victim.name} answers the same texts differently: a change in what it calls will not be noticed"
         )
-    with _opened(out, header, restart) as file:
+    file, held = _opened(out, header, restart)
+    with file:
         examples = _unfinished(_chosen(iter(dataset), keys), file)
         low, high = dataset.nth_key(0), dataset.nth_key(total - 1)
         if keys is None and dataset is whole:
@@ -238,14 +240,21 @@ def attack(
                     file.add(result)
                     observer.finished(result)
     if out is None:
-        return Run(file.path, file if isinstance(file, MemoryRunFile) else None)
+        return Run(file.path, held)
     task.keep(Path(out), victim)
     return Run(Path(out))
 
 
-def _opened(out: str | Path | None, header: Mapping[str, Any], restart: bool) -> RunFile:
-    """The run file of a folder, or one in memory."""
-    return MemoryRunFile.create(header) if out is None else RunFile.open(Path(out), header, restart=restart)
+def _opened(
+    out: str | Path | None, header: Mapping[str, Any], restart: bool
+) -> tuple[RunFile, MemoryRunFile | None]:
+    """The run file of a folder, or one that is held in memory, which is then named as such as well."""
+    if out is not None:
+        return RunFile.open(Path(out), header, restart=restart), None
+    from unfooled.runs.in_memory import MemoryRunFile
+
+    held = MemoryRunFile.create(header)
+    return held, held
 
 
 def _few_edits(recipe: Recipe) -> int:
@@ -266,6 +275,8 @@ def _results(
     observer: Observer,
 ) -> Generator[Result]:
     if workers > 1:
+        from unfooled.runs.workers import attack_in_workers
+
         yield from attack_in_workers(
             victim,
             recipe,
@@ -328,18 +339,6 @@ def _is_answered(task: Task, victim: Victim, text: TextValue) -> bool:
         return len(task.answers(victim, text)) == 1
     except Exception:
         return False
-
-
-def _as_victim(given: Victim | str | Callable[[list[str]], Any]) -> Victim:
-    if isinstance(given, str):
-        return load_victim(given)
-    if isinstance(given, Victim):
-        return given
-    if callable(given):
-        return FunctionVictim(given)
-    raise VictimError(
-        f"{type(given).__name__} is not a victim", "wrap it with SklearnVictim or FunctionVictim"
-    )
 
 
 def _environment(

@@ -13,7 +13,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,13 +21,13 @@ from typing import Any
 from unfooled.core.result import Outcome, Result
 from unfooled.errors import RunFileError
 from unfooled.runs import sealed
-from unfooled.runs.identity import differences
 from unfooled.runs.lock import Lock
 from unfooled.runs.rows import dump, to_result, to_row
 from unfooled.runs.sealed import DamageError, Table
 
 SCHEMA_VERSION = 3
 FILE = "run.sqlite"
+REMARK = "remark:"  # how the names of remarks in the header begin (see `remarks.py`)
 _COMMIT_RESULTS = 200
 _COMMIT_SECONDS = 0.5
 _PAGE = 500
@@ -169,6 +169,8 @@ class RunFile:
             )
 
     def _continue(self, header: dict[str, Any]) -> None:
+        from unfooled.runs.identity import differences
+
         old = self.header
         changed = differences(old.get("identity"), header.get("identity"))
         if changed:
@@ -211,6 +213,11 @@ class RunFile:
         rows = [(name, dump(value)) for name, value in counters.items()]
         with self._explained(), self._transaction():
             sealed.put(self._db, COUNTERS, rows)
+
+    def add_measures(self, rows: Sequence[tuple[str, int, float]]) -> None:
+        """Values by the measure's name and the example's key; those of the same keys are replaced."""
+        with self._explained(), self._transaction():
+            sealed.put(self._db, MEASURES, rows)
 
     def close(self) -> None:
         if self._closed:

@@ -9,11 +9,9 @@ from typing import Any
 
 from unfooled.errors import RunFileError
 from unfooled.runs import sealed
-from unfooled.runs.file import HEADER, RunFile, _explained
+from unfooled.runs.file import HEADER, REMARK, RunFile, _explained
 from unfooled.runs.lock import Lock
 from unfooled.runs.rows import dump
-
-PREFIX = "remark:"
 
 
 def write_remark(run: str | Path, name: str, value: Any) -> None:
@@ -26,7 +24,7 @@ def write_remark(run: str | Path, name: str, value: Any) -> None:
         raise RunFileError(
             f"{path}: a remark on it cannot be written: {error.cause}", error.remedy
         ) from error
-    row = (PREFIX + name, dump(value))
+    row = (REMARK + name, dump(value))
     try:
         with (
             _explained(path, reading=False),
@@ -43,4 +41,4 @@ def write_remark(run: str | Path, name: str, value: Any) -> None:
 def read_remark(run: str | Path, name: str) -> Any:
     """The remark, or None where there is none."""
     with closing(RunFile.read(run)) as file:
-        return file.header.get(PREFIX + name)
+        return file.header.get(REMARK + name)

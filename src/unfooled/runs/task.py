@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
 from unfooled.attacks.parts.goals import OnlyClass, aimed_at
-from unfooled.core.example import Example
 from unfooled.core.recipe import Recipe
+from unfooled.core.result import Example
 from unfooled.core.victim import TextValue, Victim, task_of
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import as_dataset

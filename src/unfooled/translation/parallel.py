@@ -13,11 +13,21 @@ from typing import Any, cast
 
 import numpy as np
 
-from unfooled.core.example import Example
+from unfooled.core.result import Example
 from unfooled.data.dataset import Selection, check_selection, text_of
-from unfooled.data.held import Held, has_columns, open_held
+from unfooled.data.held import has_columns, open_held
 from unfooled.data.loading import find_named_folder, is_table, open_table
-from unfooled.data.readers import Digest, Memory, Row, Source, digest_file, line_place, row_place, text_lines
+from unfooled.data.readers import (
+    Digest,
+    Held,
+    Memory,
+    Row,
+    Source,
+    digest_file,
+    line_place,
+    row_place,
+    text_lines,
+)
 from unfooled.errors import DataError
 
 SOURCE, TARGET = "source", "target"

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from unfooled.core.scores import Range
 from unfooled.core.victim import SPECIMEN, Probabilities, Reloadable, TextValue, Victim, digest
-from unfooled.core.victim_oracle import DECIMALS
+from unfooled.core.victim_oracle import DECIMALS, Range
 from unfooled.errors import UserError, VictimError
 from unfooled.victims.answers import Answers, find_labels, interpret
 from unfooled.victims.labels import settle_labels
@@ -99,7 +98,7 @@ class FunctionVictim(Reloadable):
             raise VictimError(
                 f"{self.name} fails on pairs of texts: {type(error).__name__}: {error}",
                 "several columns of the data were read as one pair, so the function gets tuples; if it wants "
-                "plain texts, choose the column: --text-column NAME (in Python: load_dataset(…, text=NAME))",
+                "plain texts, choose the column: --text-column NAME (in Python: load_data(…, text=NAME))",
             ) from error
 
     def fingerprint(self) -> str:

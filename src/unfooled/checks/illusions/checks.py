@@ -41,7 +41,7 @@ def check_names() -> tuple[str, ...]:
 
 
 def help_table() -> str:
-    """The checks in their order, for `--help`."""
+    """The checks in their order, for `--list`."""
     return "\n".join(["Checks, in this order:", *(f"  {one.name}: {one.summary}" for one in all_checks())])
 
 

@@ -10,7 +10,7 @@ from unfooled.checks.illusions.checks import BUDGETS, IllusionCheck, note, unnee
 from unfooled.checks.illusions.other_order import counterpart, needs_gradients
 from unfooled.checks.illusions.survivors import Flags
 from unfooled.core.result import ATTACKED, Result
-from unfooled.metrics.statistics import mcnemar
+from unfooled.rates import mcnemar
 
 Results: TypeAlias = Mapping[int, Result]  # by key
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from unfooled.checks.illusions.diagnosis import spearman
 from unfooled.errors import RunFileError
-from unfooled.metrics.statistics import correlation_interval
 from unfooled.people.study.agreement import Votes
 from unfooled.people.study.content import Item
 from unfooled.people.study.file import StudyFile
 from unfooled.people.study.protocols import Question
 from unfooled.people.study.sampling import identity_of
+from unfooled.rates import correlation_interval
 from unfooled.runs.file import RunFile
 
 LEAST = 10  # fewer texts say nothing about a correlation
