@@ -196,7 +196,7 @@ def test_an_equal_word_earlier_in_the_window_lends_its_tag_where_textattack_is_f
         return tuple("NOUN" if index == 0 else "ADJ" for _ in (words[index], *options))
 
     table = {"superb": ["awful"]}
-    asked = oracles(table, WEIGHTS | {"awful": -0.3}, **{"tag:perceptron-tagger": Answering(by_place)})
+    asked = oracles(table, WEIGHTS | {"awful": -0.31}, **{"tag:perceptron-tagger": Answering(by_place)})
     text = "awful superb superb superb"
     plain = attack_one(swap(constraints=(SamePartOfSpeech(),)), asked, text)
     copied = attack_one(swap(constraints=(SamePartOfSpeech(first_equal=True),)), asked, text)
@@ -322,8 +322,10 @@ def test_character_edits_are_one_edit_away(kind: str) -> None:
 
 
 def test_deepwordbug_misspells_until_the_victim_is_fooled() -> None:
-    result = attack_one(load_recipe("deepwordbug"), {"victim": linear(WEIGHTS)}, "superb pleasant film")
-    # 0.92 without "superb" is 0.62, without "pleasant" 0.52, without "film" 0.5: argmax is then class 0
+    result = attack_one(
+        load_recipe("deepwordbug"), {"victim": linear(WEIGHTS, bias=-0.01)}, "superb pleasant film"
+    )
+    # 0.91 without "superb" is 0.61, without "pleasant" 0.51, without "film" 0.49
     assert result.outcome == "success"
     assert len(result.edits) == 3
     assert all(edit_distance(edit.before, edit.after) <= 2 for edit in result.edits)

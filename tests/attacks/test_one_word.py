@@ -178,10 +178,10 @@ def test_of_the_words_that_work_the_one_that_moves_the_sentence_least() -> None:
     result = run("gs-ec", "great good")
     assert (result.outcome, result.perturbed) == ("success", "awful good")
     assert dict(result.facts) == {"distance": 6.0}
-    # Alone, anything from 0 down works: film is 2 + 1 = 3 away, bad 3 + 1 = 4, odd 5.
-    assert run("gs-ec", "great").perturbed == "film"
+    # Alone, anything below 0 works: bad is 3 + 1 = 4 away, odd 5; film, 2 + 1 = 3 away, is a tie.
+    assert run("gs-ec", "great").perturbed == "bad"
     half = with_setting(load_recipe("gs-ec"), "search.replacement.pool", "mean")
-    assert dict(run(half, "great").facts) == {"distance": 1.5}
+    assert dict(run(half, "great").facts) == {"distance": 2.0}
 
 
 def test_another_encoder_may_measure() -> None:
@@ -256,7 +256,10 @@ def test_another_list_takes_the_place_of_the_neighbours() -> None:
     assert recipe.search.replacement == ListedWords(candidates=Neighbours(most=8))
     most = with_setting(recipe, "search.replacement.candidates.most", "1")
     table = {"superb": ["okay", "awful"]}
-    oracles = {"neighbours:counter-fitted": neighbours(table), "victim": linear({"superb": 0.3, "okay": 0.1})}
+    oracles = {
+        "neighbours:counter-fitted": neighbours(table),
+        "victim": linear({"superb": 0.3, "okay": 0.1}, bias=-0.01),
+    }
     assert attack_one(most, oracles, "superb film").outcome == "failure"
     assert attack_one(recipe, oracles, "superb film").outcome == "success"
 

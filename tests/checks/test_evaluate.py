@@ -173,7 +173,7 @@ def test_masked_gradients_are_an_illusion_under_a_white_box_attack(tmp_path: Pat
 
 def test_masked_gradients_are_told_when_the_attack_needs_none(tmp_path: Path) -> None:
     models: dict[str, Victim] = {"base": planted.Seeing(), "masked": Masked(planted.Seeing())}
-    found = evaluate(models, planted.data(N), planted.recipe(tmp_path), out=tmp_path / "out")
+    found = evaluate(models, planted.data(2 * N), planted.recipe(tmp_path), out=tmp_path / "out")
     verdict = found.verdicts["masked"]
     assert verdict.status == "no gain"
     assert "Its gradients are masked" in verdict.sentence

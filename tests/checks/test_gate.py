@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,8 +15,9 @@ from unfooled.checks.gate import Rule
 from unfooled.cli.app import app
 from unfooled.core.result import Result
 from unfooled.data.dataset import Dataset
-from unfooled.errors import UserError
+from unfooled.errors import RunFileError, UserError
 from unfooled.runs.attack import Observer, attack
+from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
 
 
@@ -83,7 +85,7 @@ def test_errors_are_no_robustness(tmp_path: Path) -> None:
 
 
 def test_files_for_machines_and_people(tmp_path: Path) -> None:
-    run = run_of(tmp_path, 4, 6)
+    run = run_of(tmp_path, 8, 12)
     xml, note = tmp_path / "out" / "gate.xml", tmp_path / "gate.md"
     options = ["--min-aua", "0.6", "--max-success", "0.05", "--junit", str(xml), "--markdown", str(note)]
     assert CliRunner().invoke(app, ["gate", str(run), *options]).exit_code == 1
@@ -92,9 +94,9 @@ def test_files_for_machines_and_people(tmp_path: Path) -> None:
     assert suite.findall("testcase/failure")[0].get("message", "").startswith("success rate of the attack")
     # What passed is told with its number as well.
     (passed,) = suite.findall("testcase/system-out")
-    assert passed.text == "share of examples that ended in an error ≤ 5.0%: 0.0% (counted, n = 10)"
+    assert passed.text == "share of examples that ended in an error ≤ 5.0%: 0.0% (counted, n = 20)"
     assert (
-        "| accuracy under attack ≥ 60.0% | 60.0% (31.3% – 83.2%, n = 10) | ❔ undecided |" in note.read_text()
+        "| accuracy under attack ≥ 60.0% | 60.0% (22.7% – 89.7%, n = 20) | ❔ undecided |" in note.read_text()
     )
 
 
@@ -118,3 +120,52 @@ def test_a_gate_needs_a_rule_and_a_share(tmp_path: Path) -> None:
     assert "no rule" in str(answer.exception)
     with pytest.raises(UserError, match="no share"):
         Rule("aua", "min", 60.0)
+
+
+def attacked(folder: Path, rows: int, **options: object) -> Path:
+    """A run over `rows` of 60 sentences, all of which the fake victim loses."""
+    pairs = [
+        (f"{'great' if i % 2 else 'awful'} film number {i}", "positive" if i % 2 else "negative")
+        for i in range(60)
+    ]
+    data = Dataset.from_pairs(pairs, labels=FakeVictim().labels)
+    attack(FakeVictim(), data, "deepwordbug", out=folder, limit=rows, **options)  # type: ignore[arg-type]
+    return folder
+
+
+def judged(run: Path) -> dict[str, object]:
+    answer = CliRunner().invoke(app, ["gate", str(run), "--min-accuracy", "0.5", "--json"])
+    return dict(json.loads(answer.stdout))
+
+
+def test_a_run_that_may_grow_is_judged_by_an_interval_for_every_size(tmp_path: Path) -> None:
+    run = attacked(tmp_path / "r", 20)
+    first = judged(run)
+    assert (first["interval"], first["looks"]) == ("anytime", [20])
+    assert judged(attacked(run, 30))["looks"] == [20, 30]
+    again = judged(attacked(run, 60))  # all rows by now, but looked at before
+    assert (again["interval"], again["looks"]) == ("anytime", [20, 30, 60])
+    told = CliRunner().invoke(app, ["gate", str(run), "--min-accuracy", "0.5"]).stdout
+    assert "anytime-valid 95 % interval" in told
+    assert "looks at this run: 20, 30, 60 rows" in told
+
+
+def test_a_size_that_was_fixed_before_is_judged_by_one_look(tmp_path: Path) -> None:
+    assert judged(attacked(tmp_path / "all", 60))["interval"] == "exact"
+    fixed = attacked(tmp_path / "fixed", 20, final=True)
+    assert judged(fixed)["interval"] == "exact"
+    assert judged(attacked(fixed, 20, final=True))["interval"] == "exact"
+    with pytest.raises(RunFileError, match="fixed at 20 rows"):
+        attacked(fixed, 30)
+    low = [dict(rule)["low"] for rule in judged(fixed)["rules"]]  # type: ignore[attr-defined]
+    grown = [dict(rule)["low"] for rule in judged(attacked(tmp_path / "r", 20))["rules"]]  # type: ignore[attr-defined]
+    assert low[0] > grown[0]  # which is what fixing the size is good for
+
+
+def test_a_look_leaves_the_results_and_their_digest_alone(tmp_path: Path) -> None:
+    run = attacked(tmp_path / "r", 20)
+    with closing(RunFile.read(run)) as file:
+        before = file.content_digest()
+    judged(run)
+    with closing(RunFile.read(run)) as file:
+        assert file.content_digest() == before

@@ -65,7 +65,7 @@ def test_a_run_with_known_answers(tmp_path: Path) -> None:
         for result in RESULTS:
             run.add(result)
         summary = summarise(run)
-    assert summary.counts == {"success": 3, "failure": 1, "skipped": 2, "error": 5}
+    assert summary.counts == {"success": 3, "failure": 1, "skipped": 2, "error": 5, "abstained": 0}
     assert (summary.total, summary.attacked, summary.errors) == (11, 4, 5)
     # 4 of the 6 that could be judged were right before, 1 of the 6 after; 3 of 4 attacks succeeded.
     assert summary.accuracy_before.value == pytest.approx(4 / 6)

@@ -8,9 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unfooled.rates import (
-    bootstrap_mean,
+    correlation_interval,
+    f1_interval,
     mcnemar,
+    mean_interval,
     paired_difference,
+    student,
     wilson,
 )
 
@@ -50,21 +53,48 @@ def test_wilson_of_nothing_and_of_nonsense() -> None:
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
 
 
-@pytest.mark.parametrize("few", [False, True])
-def test_bootstrap_agrees_with_the_normal_interval(few: bool) -> None:
-    rng = np.random.default_rng(7)
-    values = rng.integers(0, 20, 3000).astype(float) if few else rng.exponential(3.0, 3000)
-    low, high = bootstrap_mean(values, seed=1)
-    half = 1.959964 * values.std() / math.sqrt(values.size)
-    assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), rel=0.02)
-    assert (low, high) == bootstrap_mean(values, seed=1)
-    assert (low, high) != bootstrap_mean(values, seed=2)
+def test_the_interval_of_a_mean_is_students_where_nothing_is_skewed() -> None:
+    sample = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    half = 2.364624 * 2.449490 / math.sqrt(8)  # t of 7 degrees of freedom, standard deviation of the sample
+    assert mean_interval(sample) == pytest.approx((4.5 - half, 4.5 + half), abs=1e-5)
 
 
-def test_bootstrap_of_nothing_one_and_equal_values() -> None:
-    assert all(math.isnan(end) for end in bootstrap_mean([]))
-    assert bootstrap_mean([2.5]) == (2.5, 2.5)
-    assert bootstrap_mean([4, 4, 4]) == (4.0, 4.0)
+def test_a_long_tail_pushes_the_interval_to_its_side_and_bounds_hold_it() -> None:
+    sample = [1.0] * 15 + [2.0, 3.0, 5.0, 9.0, 40.0]
+    mean = sum(sample) / len(sample)
+    low, high = mean_interval(sample)
+    assert high - mean > 2 * (mean - low)
+    mirrored = mean_interval([-value for value in sample])
+    assert mirrored == pytest.approx((-high, -low))
+    assert mean_interval([0.0] * 19 + [50.0], within=(0.0, 5.0)) == (0.0, 5.0)
+
+
+def test_the_mean_of_nothing_one_and_equal_values() -> None:
+    assert all(math.isnan(end) for end in mean_interval([]))
+    assert mean_interval([2.5]) == (2.5, 2.5)
+    assert mean_interval([4, 4, 4]) == (4.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "t"), [(1, 12.7062), (2, 4.30265), (7, 2.36462), (30, 2.04227), (60, 2.00030), (200, 1.97190)]
+)
+def test_student_known_values(freedom: int, t: float) -> None:
+    assert student(freedom) == pytest.approx(t, abs=1e-4)
+
+
+def test_macro_f1_never_passes_for_certain() -> None:
+    """A table without a hit, or without an error, says no more than its rows do."""
+    none, all_ = np.array([[0, 20], [20, 0]]), np.array([[20, 0], [0, 20]])
+    assert f1_interval(none)[0] == 0.0
+    assert 0.05 < f1_interval(none)[1] < 0.15
+    assert f1_interval(all_) == pytest.approx((1 - f1_interval(none)[1], 1.0))
+    assert f1_interval(np.zeros((2, 2), dtype=np.int64)) == (0.0, 1.0)
+
+
+def test_the_interval_of_a_rank_correlation() -> None:
+    low, high = correlation_interval(0.6, 50)
+    assert (low, high) == pytest.approx((0.36496, 0.76315), abs=1e-5)
+    assert correlation_interval(0.9, 3) == (-1.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -88,11 +118,18 @@ def test_mcnemar_of_nonsense() -> None:
         mcnemar(-1, 2)
 
 
-def test_paired_difference_by_hand() -> None:
-    # 12 pairs for the first, 2 for the second, 86 for none; two pseudo-pairs make the centre 10/102.
-    sample = [1.0] * 12 + [-1.0] * 2 + [0.0] * 86
-    assert paired_difference(sample) == pytest.approx((0.02609, 0.16999), abs=5e-5)
-    assert paired_difference([-value for value in sample]) == pytest.approx((-0.16999, -0.02609), abs=5e-5)
+def test_paired_difference_known_values() -> None:
+    # Fagerland, Lydersen and Laake (2013): airway hyper-responsiveness, 21 children, Tango's interval.
+    sample = [1.0] + [-1.0] * 7 + [0.0] * 13
+    assert paired_difference(sample) == pytest.approx((-0.517, -0.026), abs=5e-4)
+    assert paired_difference([-value for value in sample]) == pytest.approx((0.026, 0.517), abs=5e-4)
+
+
+def test_paired_difference_of_shares_by_hand() -> None:
+    # 24 halves for the first, 4 for the second, 172 for none; two pseudo-pairs make the centre 10/202.
+    sample = [0.5] * 24 + [-0.5] * 4 + [0.0] * 172
+    half = 1.959964 * math.sqrt((7 + 1) / 202 - (10 / 202) ** 2) / math.sqrt(202)
+    assert paired_difference(sample) == pytest.approx((10 / 202 - half, 10 / 202 + half), abs=1e-6)
 
 
 def test_a_few_equal_pairs_are_no_certainty() -> None:
@@ -103,15 +140,3 @@ def test_a_few_equal_pairs_are_no_certainty() -> None:
     assert paired_difference([1.0] * 4)[1] == 1.0
     low, high = paired_difference([0.0] * 10_000)
     assert high - low < 0.001
-
-
-def test_a_bootstrap_of_differences_is_one_of_pairs() -> None:
-    rng = np.random.default_rng(3)
-    hard = rng.random(800) < 0.5
-    first = hard.astype(float)
-    second = np.where(rng.random(800) < 0.1, 0.0, first)
-    low, high = bootstrap_mean(first - second, seed=1)
-    assert low <= float((first - second).mean()) <= high
-    apart = bootstrap_mean(first)[1] - bootstrap_mean(first)[0]
-    assert high - low < apart  # what both share cancels out
-    assert (low, high) == pytest.approx(paired_difference(first - second), abs=0.01)

@@ -17,7 +17,7 @@ from unfooled.papers.findings import (
     IntervalEstimate,
     PairedDifference,
     Quantity,
-    mean_interval,
+    interval_of_enough,
     shown,
     value_of,
 )
@@ -117,10 +117,10 @@ def test_a_handful_of_rows_does_not_decide_about_a_mean() -> None:
 
 def test_the_interval_of_a_mean_is_as_wide_as_students() -> None:
     sample = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
-    low, high = mean_interval(sample)
+    low, high = interval_of_enough(sample)
     half = 2.365 * 2.449 / math.sqrt(8)  # t of 7 degrees of freedom, standard deviation of the sample
     assert (high - low) / 2 == pytest.approx(half, rel=0.05)
-    assert mean_interval([1.0, 3.0]) == (-math.inf, math.inf)
+    assert interval_of_enough([1.0, 3.0]) == (-math.inf, math.inf)
 
 
 def test_two_bounds_of_one_figure_are_said_once() -> None:

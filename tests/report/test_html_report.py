@@ -342,4 +342,4 @@ def test_charts_escape_and_describe() -> None:
     bars = bar_chart(["1", "2"], [3, 1], title="t", x_name="x")
     assert bars.count("<rect") == 2
     assert [f">{level}<" in bars for level in (0, 2, 4)] == [True] * 3  # no rule stands beside its number
-    assert matrix(["a", "b"], [[1, 0], [2, 3]], title="t").count('class="cell"') == 4
+    assert matrix(["a", "b"], ["a", "b"], [[1, 0], [2, 3]], title="t").count('class="cell"') == 4

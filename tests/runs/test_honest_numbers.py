@@ -65,7 +65,7 @@ VICTIM = FunctionVictim(sure, labels=("negative", "positive"))
 def test_edits_are_counted_and_probes_are_not() -> None:
     recipe = swaps("t")
     oracles = {
-        "victim": linear({"great": 0.3, "film": 0.1}),
+        "victim": linear({"great": 0.3, "film": 0.1}, bias=-0.01),
         "neighbours:t": neighbours({"great": ["grand", "big"], "film": ["movie"]}),
     }
     result = attack_one(recipe, oracles, "great film")
@@ -210,12 +210,14 @@ def one_class(name: str = "offensive") -> Recipe:
 
 def test_limit_counts_rows_of_the_class(tmp_path: Path) -> None:
     victim = FunctionVictim(flags, labels=LABELS)
-    run = attack(victim, posts(30), one_class(), out=tmp_path / "r", limit=4)
+    run = attack(victim, posts(30), one_class(), out=tmp_path / "r", limit=4, first=True)
     results = list(run.results())
     assert [result.key for result in results if result.label == 1] == [2, 5, 8, 11]
     assert len(results) == 12
-    again = attack(victim, posts(30), one_class(), out=tmp_path / "r", limit=6)  # goes on
+    again = attack(victim, posts(30), one_class(), out=tmp_path / "r", limit=6, first=True)  # goes on
     assert len(list(again.results())) == 18
+    sampled = attack(victim, posts(30), one_class(), out=tmp_path / "sampled", limit=4)
+    assert [result.label for result in sampled.results()].count(1) == 4
     assert len(list(attack(victim, posts(30), one_class(), out=tmp_path / "all", limit=99).results())) == 30
     plain = attack(victim, posts(30), "deepwordbug", out=tmp_path / "plain", limit=4)
     assert len(list(plain.results())) == 4

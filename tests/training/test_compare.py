@@ -42,7 +42,7 @@ def test_other_labels_are_an_error() -> None:
         compare([load_fake("")], Dataset.from_pairs([("a film", "ham"), ("a film", "spam")]))
 
 
-def test_the_bootstrap_of_the_table_is_that_of_the_rows() -> None:
+def test_the_interval_of_macro_f1_is_close_to_a_bootstrap_of_the_rows() -> None:
     table = np.array([[30, 5, 5], [4, 20, 6], [0, 3, 27]])
     true = np.repeat(np.arange(9), table.ravel()) // 3
     predicted = np.repeat(np.arange(9), table.ravel()) % 3
@@ -52,7 +52,7 @@ def test_the_bootstrap_of_the_table_is_that_of_the_rows() -> None:
         rows = rng.integers(len(true), size=len(true))
         cells = np.bincount(true[rows] * 3 + predicted[rows], minlength=9).reshape(3, 3)
         drawn.append(float(macro_f1(cells)))
-    assert f1_interval(table) == pytest.approx(np.percentile(drawn, [2.5, 97.5]), abs=0.015)
+    assert f1_interval(table) == pytest.approx(np.percentile(drawn, [2.5, 97.5]), abs=0.02)
 
 
 def test_a_neural_model_computes_no_padding_and_keeps_up_with_a_bare_loop(tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from unfooled.cli.app import app
 from unfooled.core.recipe import load_recipe
+from unfooled.core.result import decided
 from unfooled.core.victim_oracle import VictimOracle, is_async, oracle_for
 from unfooled.data.dataset import Dataset
 from unfooled.errors import VictimError
-from unfooled.metrics.summary import decided
 from unfooled.runs.attack import attack
 from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim

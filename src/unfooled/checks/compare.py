@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.core.victim import TextValue, Victim
+from unfooled.core.victim_oracle import decisions
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, MissingExtraError
 from unfooled.rates import accuracy, confusion, f1_interval, macro_f1, wilson
@@ -61,7 +62,6 @@ def compare(
     *,
     label_map: Mapping[str, str] | None = None,
     bare: bool = False,
-    seed: int = 0,
 ) -> list[Measured]:
     """Measure each on the same rows; two of one name are numbered.
 
@@ -85,19 +85,13 @@ def compare(
         names[victim.name] += 1
         times = names[victim.name]
         name = victim.name if times == 1 else f"{victim.name} ({times})"
-        measured.append(measure(victim, rows, name=name, skipped=skipped, bare=bare, seed=seed))
+        measured.append(measure(victim, rows, name=name, skipped=skipped, bare=bare))
         del victim, given  # before the next one is loaded
     return measured
 
 
 def measure(
-    victim: Victim,
-    rows: LabelledTexts,
-    *,
-    name: str = "",
-    skipped: int = 0,
-    bare: bool = False,
-    seed: int = 0,
+    victim: Victim, rows: LabelledTexts, *, name: str = "", skipped: int = 0, bare: bool = False
 ) -> Measured:
     order = sorted(range(len(rows)), key=lambda i: _length(rows.texts[i]))
     texts = [rows.texts[i] for i in order]
@@ -112,7 +106,7 @@ def measure(
     table = confusion(rows.labels[order], predicted, len(victim.labels))
     hits = int(np.trace(table))
     low, high = wilson(hits, len(rows))
-    f1_low, f1_high = f1_interval(table, seed)
+    f1_low, f1_high = f1_interval(table)
     tokens, padding = after[0] - before[0], after[1] - before[1]
     rate = len(rows) / max(seconds, 1e-9)
     record = training_record(victim)
@@ -269,7 +263,7 @@ def plot(measured: Sequence[Measured], title: str, paths: Sequence[Path]) -> Non
 
 def _predict(victim: Victim, texts: Sequence[TextValue]) -> NDArray[np.intp]:
     step = max(1, victim.batch_size)
-    parts = [victim.predict(texts[at : at + step]).argmax(axis=1) for at in range(0, len(texts), step)]
+    parts = [decisions(victim.predict(texts[at : at + step])) for at in range(0, len(texts), step)]
     return np.concatenate(parts)
 
 

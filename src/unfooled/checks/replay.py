@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import unfooled
-from unfooled.core.result import Example, Outcome, Result
+from unfooled.core.result import NO_CLASS, Example, Outcome, Result, decided
 from unfooled.core.victim import Probabilities, TextValue, Victim
 from unfooled.core.victim_oracle import DECIMALS, validate
 from unfooled.data.labels import match_labels
 from unfooled.errors import DataError, UserError, VictimError
-from unfooled.metrics.summary import decided
 from unfooled.runs.attack import Observer, Run, run_folder
 from unfooled.runs.file import RunFile
 from unfooled.text import Edit, Text
@@ -214,11 +213,14 @@ def _result(
         outcome, note = "error", f"{type(problem).__name__}: {problem}"
         before = after = ()
     elif decided(before) != label:
-        outcome, note = "skipped", "the victim was wrong before the attack"
+        wrong = "abstained" if decided(before) == NO_CLASS else "was wrong"
+        outcome, note = "skipped", f"the victim {wrong} before the attack"
     elif not sample.made:
         outcome, note = "skipped", "there is no sample of this row"
     else:
-        outcome, note = ("success" if decided(after) != label else "failure"), ""
+        said = decided(after)
+        outcome = "failure" if said == label else "abstained" if said == NO_CLASS else "success"
+        note = ""
     fields = dict(sample.fields)
     return Result(
         key=sample.key,

@@ -11,8 +11,9 @@ from unfooled.checks.illusions.attacking import EvaluationObserver, read_results
 from unfooled.checks.illusions.diagnosis import look
 from unfooled.checks.illusions.wrappers import Votes
 from unfooled.checks.replay import Sample, replay
+from unfooled.core.result import decided
 from unfooled.core.victim import Victim
-from unfooled.metrics.summary import Rate, decided
+from unfooled.metrics.summary import Rate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,13 +16,13 @@ from typing import Any
 
 from unfooled.core.engine import Engine
 from unfooled.core.program import Program, ask
-from unfooled.core.result import Result
+from unfooled.core.result import Result, decided, decision_name
 from unfooled.core.victim import TextValue, Victim
 from unfooled.core.victim_oracle import oracle_for
 from unfooled.data.labels import match_labels
 from unfooled.errors import RunFileError
 from unfooled.files import write_json
-from unfooled.metrics.summary import Rate, decided
+from unfooled.metrics.summary import Rate
 from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import RunFile
 from unfooled.victims.loading import GivenVictim, as_victim
@@ -208,7 +208,8 @@ def _score(
     for finished in engine.run(jobs):
         result = results[finished.key]  # type: ignore[index]
         label = numbers[result.label]
-        first = victim.labels[numbers[decided(result.perturbed_probs)]]
+        said = decided(result.perturbed_probs)
+        first = decision_name(victim.labels, numbers[said] if said >= 0 else said)
         observer.scored()
         if finished.value is None:
             yield Moved(result.key, victim.labels[label], "", "", 0.0, 0.0, first, str(finished.error))
@@ -217,8 +218,8 @@ def _score(
         yield Moved(
             key=result.key,
             label=victim.labels[label],
-            before=victim.labels[decided(before)],
-            after=victim.labels[decided(after)],
+            before=decision_name(victim.labels, decided(before)),
+            after=decision_name(victim.labels, decided(after)),
             p_before=before[label],
             p_after=after[label],
             first=first,

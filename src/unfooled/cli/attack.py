@@ -14,7 +14,7 @@ from unfooled.attacks.parts.goals import only_class
 from unfooled.cli.command import option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.live import LiveObserver
-from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions, Thresholds
+from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions, Thresholds, one_kind_of_rows
 from unfooled.cli.summary import show_run
 from unfooled.cli.values import listed, pairs, slug
 from unfooled.core.recipe import (
@@ -54,8 +54,10 @@ Examples:
     data: str = option(..., "CSV, TSV, JSONL (.gz), Parquet, datasets folder, set name.", "-d")
     attack: str = option("textfooler", "A name from `unfooled attacks`.", "-a")
     out: Path | None = option(None, "Folder of the run. [default: runs/…]", "-o")
-    limit: int | None = option(None, "Attack the first N rows (of the class of --only).", "-n", min=1)
+    limit: int | None = option(None, "Attack N rows: a seeded sample, each class in its share.", "-n", min=1)
+    first: int | None = option(None, "Attack the first N rows instead.", min=1)
     sample: int | None = option(None, "Attack N rows drawn at random (seeded).", min=1)
+    final: bool = option(False, "Fix the number of rows: the run cannot grow, and one look may judge it.")
     workers: int = option(1, "Processes; one per core is best.", "-w", min=1)
     seed: int = option(0, "Same seed, same results.", min=0)
     budget: int | None = option(None, "Most victim queries per example.", min=1)
@@ -85,6 +87,7 @@ Examples:
     json: bool = option(False, "Print the summary as JSON and nothing else.")
 
     def run(self) -> int:
+        one_kind_of_rows(self.first, self.limit)
         out = self.out or Path("runs") / slug(self.attack, self.model, self.data)
         recipe = chosen_recipe(self)
         victim = self.load_model(self.model, thresholds=self.thresholds())
@@ -103,11 +106,13 @@ Examples:
                     dataset,
                     recipe,
                     out=out,
-                    limit=self.limit,
+                    limit=self.first or self.limit,
+                    first=self.first is not None,
                     workers=self.workers,
                     settings=settings,
                     target=self.target,
                     label_map=self.mapped_labels(),
+                    final=self.final,
                     observer=observer,
                     restart=self.restart,
                 )

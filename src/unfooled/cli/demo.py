@@ -50,7 +50,14 @@ def run_demo(out: Path, limit: int) -> None:
     recipe = load_recipe("textfooler")
     with LiveObserver(console, title=recipe.full_name) as observer:
         run = attack(
-            victim, load_data(data), recipe, out=out / "run", limit=limit, observer=observer, restart=fresh
+            victim,
+            load_data(data),
+            recipe,
+            out=out / "run",
+            limit=limit,
+            first=True,
+            observer=observer,
+            restart=fresh,
         )
     show_run(run.path, examples=8, as_json=False)
     report = write_report(run.path, out / "report")

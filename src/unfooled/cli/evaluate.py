@@ -20,7 +20,7 @@ from unfooled.checks.naming import load_models
 from unfooled.cli.command import argument, option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.live import LiveObserver
-from unfooled.cli.options import Data, LabelMap, Thresholds, TrustOptions
+from unfooled.cli.options import Data, LabelMap, Thresholds, TrustOptions, one_kind_of_rows
 from unfooled.cli.values import listed, pairs, slug
 from unfooled.core.recipe import Recipe, load_recipe, with_everywhere, with_setting
 from unfooled.core.session import Settings
@@ -80,7 +80,8 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
     data: str | None = option(None, "Labelled texts that none was trained on.", "-d")
     attack: str = option("textfooler", "A name from `unfooled attacks`.", "-a")
     out: Path | None = option(None, "Folder of all runs. [default: runs/evaluate-…]", "-o")
-    limit: int = option(500, "Attack the first N rows.", "-n", min=1)
+    limit: int | None = option(None, "Attack N rows, a seeded sample by classes. [default: 500]", "-n", min=1)
+    first: int | None = option(None, "Attack the first N rows instead.", min=1)
     sample: int | None = option(None, "Use N rows drawn at random (seeded).", min=1)
     clean_limit: int = option(2000, "Clean accuracy on up to N rows; they are cheap.", min=1)
     base: str | None = option(None, "Model to compare with. [default: base]")
@@ -110,6 +111,7 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
         if not self.models or self.data is None:
             missing = "--data" if self.models else "NAME=MODEL"
             raise UserError(f"{missing} is missing", "see unfooled evaluate --help; --list shows the checks")
+        one_kind_of_rows(self.first, self.limit)
         named = self.names()
         out = self.out or Path("runs") / f"evaluate-{slug(self.attack, self.data)}"
         recipe = _recipe(self)
@@ -123,7 +125,8 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
                 data,
                 recipe,
                 out=out,
-                limit=self.limit,
+                limit=self.first or self.limit or 500,
+                first=self.first is not None,
                 clean_limit=self.clean_limit,
                 base=self.base,
                 control=self.control,

@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from unfooled.core.result import Result
+from unfooled.core.result import ATTACKED, Result
 from unfooled.core.session import Life
 from unfooled.report.diffs import visible
 from unfooled.runs.attack import Observer
@@ -147,10 +147,10 @@ class LiveObserver(Observer):
 
     def finished(self, result: Result) -> None:
         self.done += 1
-        self._estimate.finished(result.queries, attacked=result.outcome in ("success", "failure"))
+        self._estimate.finished(result.queries, attacked=result.outcome in ATTACKED)
         self._errors += result.outcome == "error"
         self._successes += result.outcome == "success"
-        self._attacked += result.outcome in ("success", "failure")
+        self._attacked += result.outcome in ATTACKED
         broken = f"{self._successes}/{self._attacked} fooled"
         if self._errors:
             broken += f", {self._errors} err"

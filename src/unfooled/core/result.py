@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,13 +33,32 @@ class Example:
         return Text(dict(self.content), edit=self.edit)
 
 
-Outcome = Literal["success", "failure", "skipped", "error"]
+Outcome = Literal["success", "failure", "skipped", "error", "abstained"]
 
 # success  the attack reached its goal
 # failure  it did not
 # skipped  the victim was wrong before the attack, so there was nothing to break
 # error    something failed: never a success, never robustness
-OUTCOMES: tuple[Outcome, ...] = ("success", "failure", "skipped", "error")
+# abstained  the victim was brought to a tie: it decides for no class, neither a wrong one nor the right one
+OUTCOMES: tuple[Outcome, ...] = ("success", "failure", "skipped", "error", "abstained")
+ATTACKED: tuple[Outcome, ...] = ("success", "failure", "abstained")
+NO_CLASS = -1
+ABSTAINED = "abstained"  # what tables say where a class would stand
+
+
+def decided(probs: Sequence[float]) -> int:
+    """The class that the victim decides for. `NO_CLASS` of a tie, which is an abstention, and of no numbers.
+
+    Probabilities are rounded to six decimals before they come here, so equal ones are a tie for certain.
+    """
+    most = max(probs, default=0.0)
+    first = next((number for number, value in enumerate(probs) if value == most), NO_CLASS)
+    return NO_CLASS if any(value == most for value in probs[first + 1 :]) else first
+
+
+def decision_name(labels: Sequence[str], number: int) -> str:
+    """The label of a decided class, or that there is none."""
+    return labels[number] if number >= 0 else ABSTAINED
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,6 +149,13 @@ def to_rows(scores: Probabilities) -> list[Row]:
     return list(np.clip(np.round(scores, DECIMALS), 0.0, 1.0))
 
 
+def decisions(scores: Probabilities) -> NDArray[np.intp]:
+    """The class of each row, from probabilities as a victim gives them; -1 of a tie, which is none."""
+    rounded = np.round(scores, DECIMALS)
+    ties = (rounded == rounded.max(axis=1, keepdims=True)).sum(axis=1) > 1
+    return np.where(ties, -1, rounded.argmax(axis=1))
+
+
 class VictimOracle:
     """Answers texts with one row of class probabilities each, rounded to six decimals."""
 

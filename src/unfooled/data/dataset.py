@@ -69,6 +69,7 @@ class Dataset:
     _first: Mapping[str, int] = field(repr=False)  # number of the first row with each label value
     _declared: bool = field(repr=False)  # the source itself names its classes
     cleaning: tuple[str, ...] = ()  # steps that every text goes through; see `cleaning.py`
+    _kept: tuple[int, ...] | None = field(default=None, repr=False)  # keys, rising; None: the whole selection
 
     @classmethod
     def from_pairs(
@@ -132,6 +133,14 @@ class Dataset:
         names = tuple(victim_labels)
         return replace(self, labels=names, _coding=Coding(names, codes, True))
 
+    def classes(self) -> list[int]:
+        """The class of every example, in their order; -1 of a row without one. Reads the data once."""
+        return [-1 if example.problem else example.label for example in self]
+
+    def only(self, keys: Iterable[int]) -> Dataset:
+        """Just the examples of these keys."""
+        return replace(self, _kept=tuple(sorted(keys)))
+
     def cleaned(self, steps: str | Sequence[str]) -> Dataset:
         """The same rows with every text cleaned, by the steps "tweets" stands for or those listed."""
         from unfooled.data.cleaning import require_steps
@@ -146,6 +155,8 @@ class Dataset:
 
     @cached_property
     def _sampled(self) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+        if self._kept is not None:
+            return np.array(self._kept, dtype=np.int64)
         return self._selection.drawn(self._rows)
 
     @cached_property
@@ -157,6 +168,8 @@ class Dataset:
             self.fields, self.edit, self._columns.label, self.labels, sorted(self._coding.codes.items()),
             chosen.offset, chosen.limit, chosen.sample, chosen.seed if chosen.sample is not None else None,
         ]  # fmt: skip
+        if self._kept is not None:
+            settings.append(["only", *self._kept])
         if self.cleaning:
             from unfooled.data.cleaning import VERSION
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from unfooled.core.victim import Victim, digest
+from unfooled.core.victim_oracle import decisions
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import Given, as_dataset
 from unfooled.defenses.ensemble import ask_in_batches
@@ -300,8 +301,7 @@ def _claim(out: Path, plan: Mapping[str, Any], *, resume: bool, restart: bool) -
 
 
 def _accuracy(victim: Victim, rows: LabelledTexts) -> float:
-    decided = ask_in_batches(victim, rows.texts).argmax(axis=1)
-    return float(np.mean(decided == rows.labels))
+    return float(np.mean(decisions(ask_in_batches(victim, rows.texts)) == rows.labels))
 
 
 def _finished(study: Any) -> list[Any]:

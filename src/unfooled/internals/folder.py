@@ -124,7 +124,7 @@ def _write_outcomes(folder: AnalysisFolder, analysis: Analysis, title: str) -> N
             "the same as numbers",
             ("when", "true", "decided", "count"),
             (
-                (when, confusion.labels[row], confusion.labels[column], int(count))
+                (when, confusion.labels[row], confusion.decisions(when)[column], int(count))
                 for when in ("before", "after")
                 for (row, column), count in np.ndenumerate(getattr(confusion, when))
             ),

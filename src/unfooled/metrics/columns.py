@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.result import OUTCOMES, Result
-from unfooled.metrics.summary import Rate, decided
+from unfooled.core.result import ATTACKED, OUTCOMES, Result, decided
+from unfooled.metrics.summary import Rate
+from unfooled.rates import confusion as counted
 
 Column = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -65,7 +66,7 @@ class ResultColumns:
 
     @property
     def attacked(self) -> Flags:
-        flags: Flags = self.has("success") | self.has("failure")
+        flags: Flags = np.isin(self.outcome, [OUTCOMES.index(outcome) for outcome in ATTACKED])
         return flags
 
     @property
@@ -134,10 +135,8 @@ def _point(ledger: ResultColumns, at: float, counted: Flags) -> Point:
 def confusion(ledger: ResultColumns, classes: int, *, attacked: bool) -> Counts:
     """Rows are true classes, columns decided ones; examples that ended in an error are left out."""
     decisions = ledger.after if attacked else ledger.before
-    table = np.zeros((classes, classes), dtype=np.int64)
     known = ledger.judged & (ledger.label >= 0)
-    np.add.at(table, (ledger.label[known], decisions[known]), 1)
-    return table
+    return counted(ledger.label[known], decisions[known], classes)
 
 
 def query_limits(ledger: ResultColumns, most: int = 12) -> list[float]:

@@ -26,9 +26,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from unfooled.core.result import Result
+from unfooled.core.result import Result, decided
 from unfooled.errors import ResourceError, UnfooledError
-from unfooled.metrics.summary import decided
 from unfooled.plugins import registry, unknown_name
 from unfooled.resources import store
 from unfooled.runs import sealed

@@ -14,7 +14,7 @@ import numpy as np
 
 from unfooled.metrics.columns import Column, Flags, ResultColumns
 from unfooled.metrics.summary import Rate
-from unfooled.rates import bootstrap_mean, mcnemar, paired_difference
+from unfooled.rates import mcnemar, mean_interval, paired_difference
 
 BAE_MODES = ("bae-r", "bae-i", "bae-r-or-i")
 
@@ -105,7 +105,7 @@ def _decisions(name: str, first: Flags, other: Flags) -> Difference:
 
 
 def _mean(name: str, apart: Column) -> Difference:
-    return Difference(name, float(apart.mean()), *bootstrap_mean(apart), len(apart))
+    return Difference(name, float(apart.mean()), *mean_interval(apart), len(apart))
 
 
 def by_attack(attacks: Sequence[str]) -> dict[str, int] | None:

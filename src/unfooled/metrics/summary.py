@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.result import OUTCOMES, Outcome, Result
-from unfooled.rates import bootstrap_mean, confusion, f1_interval, macro_f1, wilson
+from unfooled.core.result import ATTACKED, NO_CLASS, OUTCOMES, Outcome, Result, decided
+from unfooled.rates import confusion, f1_interval, macro_f1, mean_interval, wilson
 from unfooled.runs.attack import FEW_EDITS
 from unfooled.runs.file import RunFile
 
@@ -25,6 +25,8 @@ _TOP = 10
 _NOTES = 3
 _MOST_PAIRS = 100_000  # counted at a time; the rarest are forgotten beyond that
 _MOST_MESSAGES = 1000
+COUNTS = (0.0, math.inf)  # what a count can be; words changed per word may be more than one
+SHARES = (0.0, 1.0)
 PERCENTILES = (10, 25, 50, 75, 90, 99)
 _ROW = re.compile(r"^(?:line \d+ of the file|row \d+ of the data): ")
 
@@ -68,11 +70,13 @@ class Mean:
     n: int
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Mean:
+    def of(cls, values: Sequence[float], within: tuple[float, float] = (-math.inf, math.inf)) -> Mean:
+        """`within` are the least and the most that a value can be."""
         if not values:
             return cls(math.nan, math.nan, math.nan, math.nan, 0)
         sample = np.asarray(values, dtype=np.float64)
-        return cls(float(sample.mean()), *bootstrap_mean(sample), float(np.median(sample)), len(values))
+        ends = mean_interval(sample, within=within)
+        return cls(float(sample.mean()), *ends, float(np.median(sample)), len(values))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -130,11 +134,7 @@ class Tries:
 
     @classmethod
     def of(cls, results: Iterable[Result], bound: int) -> Tries:
-        attacked = [
-            result
-            for result in results
-            if result.outcome in ("success", "failure") and result.tried is not None
-        ]
+        attacked = [result for result in results if result.outcome in ATTACKED and result.tried is not None]
         withstood = [one.tried or 0 for one in attacked if one.outcome == "failure"]
         few = sum(tried < bound for tried in withstood)
         return cls(len(attacked), few, withstood.count(0), bound)
@@ -170,6 +170,8 @@ class Summary:
     f1_before: Rate  # macro F1 of the same
     f1_under_attack: Rate
     success_rate: Rate  # of those that were attacked
+    abstained_before: Rate  # ties between classes, of all without errors
+    abstained_under_attack: Rate
     perturbed_share: Mean  # of the successes
     words_changed: Mean  # of the successes
     queries: Mean  # of all attacked, broken or not, whose queries are known
@@ -191,7 +193,7 @@ class Summary:
 
     @property
     def attacked(self) -> int:
-        return self.counts["success"] + self.counts["failure"]
+        return sum(self.counts[outcome] for outcome in ATTACKED)
 
     @property
     def errors(self) -> int:
@@ -221,6 +223,8 @@ class Summary:
             "macro_f1_before": self.f1_before.to_dict(),
             "macro_f1_under_attack": self.f1_under_attack.to_dict(),
             "success_rate": self.success_rate.to_dict(),
+            "abstained_before": self.abstained_before.to_dict(),
+            "abstained_under_attack": self.abstained_under_attack.to_dict(),
             "perturbed_share": self.perturbed_share.to_dict(),
             "words_changed": self.words_changed.to_dict(),
             "queries": {
@@ -266,7 +270,7 @@ def summarise(run: RunFile) -> Summary:
             truth.append(result.label)
             said.append(decided(result.probs))
             said_after.append(decided(result.perturbed_probs))
-        if result.outcome in ("success", "failure"):
+        if result.outcome in ATTACKED:
             if result.queries_known:
                 queries.append(result.queries)
             if result.tried is not None:
@@ -283,7 +287,7 @@ def summarise(run: RunFile) -> Summary:
             _count_pairs(pairs, result)
         elif result.outcome == "error":
             _count_note(notes, result)
-    attacked = counts["success"] + counts["failure"]
+    attacked = sum(counts[outcome] for outcome in ATTACKED)
     only = only_class(run)
     own, before, after = (np.asarray(column) for column in (truth, said, said_after))
     counting = own == only if only >= 0 else np.ones(len(own), dtype=bool)
@@ -295,11 +299,13 @@ def summarise(run: RunFile) -> Summary:
         f1_before=Rate.f1(truth, said) if scored else Rate.of(0, 0),
         f1_under_attack=Rate.f1(truth, said_after) if scored else Rate.of(0, 0),
         success_rate=Rate.of(counts["success"], attacked),
-        perturbed_share=Mean.of(shares),
-        words_changed=Mean.of(changed),
-        queries=Mean.of(queries),
+        abstained_before=Rate.of(said.count(NO_CLASS), len(said)),
+        abstained_under_attack=Rate.of(said_after.count(NO_CLASS), len(said_after)),
+        perturbed_share=Mean.of(shares, COUNTS),
+        words_changed=Mean.of(changed, COUNTS),
+        queries=Mean.of(queries, COUNTS),
         query_percentiles={at: float(np.percentile(queries, at)) for at in PERCENTILES} if queries else {},
-        similarity=Mean.of(similarities),
+        similarity=Mean.of(similarities, (-1.0, 1.0)),
         substitutions=_top(pairs),
         error_notes=tuple(
             ErrorNote(message, count, key)
@@ -307,7 +313,7 @@ def summarise(run: RunFile) -> Summary:
                 :_NOTES
             ]
         ),
-        draws=Mean.of(draws),
+        draws=Mean.of(draws, SHARES),
         outputs=_outputs(run) if writes else (),
         writes=writes,
         recalls=_recalls(run.labels, _only(header), truth, said, said_after),
@@ -354,11 +360,6 @@ def _recalls(
         first, then = (Rate.of(int((one[rows] == number).sum()), int(rows.sum())) for one in (before, after))
         found.append(Recall(label, first, then, only.casefold() in ("", label.casefold())))
     return tuple(found)
-
-
-def decided(probs: Sequence[float]) -> int:
-    """The class that the victim decides for; -1 where it writes text and decides nothing."""
-    return max(range(len(probs)), key=probs.__getitem__, default=-1)
 
 
 def _accuracy(truth: NDArray[Any], said: NDArray[Any]) -> Rate:

@@ -15,14 +15,13 @@ from unfooled.checks.illusions.wrappers import Votes
 from unfooled.checks.replay import Sample, answers, replay
 from unfooled.checks.transfer import transfer
 from unfooled.core.recipe import Recipe, load_recipe
-from unfooled.core.result import Example, Result
+from unfooled.core.result import Example, Result, decided
 from unfooled.core.session import Settings
 from unfooled.core.victim import TextValue
 from unfooled.defenses.harden import harden
 from unfooled.errors import RunFileError
 from unfooled.files import write_json, write_whole
 from unfooled.metrics.measures import measure_run
-from unfooled.metrics.summary import decided
 from unfooled.papers import smoke, translation
 from unfooled.papers.stages import (
     AttackStage,
@@ -161,6 +160,7 @@ def _attack(stage: AttackStage, runner: StageRunner, folder: Path) -> None:
             runner.recipe(stage),
             out=folder / RUN,
             limit=stage.limit,
+            first=True,  # a plan states its rows
             keys=keys,
             settings=Settings(seed=stage.seed),
             observer=observer,

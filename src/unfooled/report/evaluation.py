@@ -48,6 +48,14 @@ def legend(evaluation: Evaluation) -> list[str]:
             )
             + "."
         )
+    for model in evaluation.models:
+        shown = [
+            f"{visible(each.name)} {rate(each.under_attack)}" for each in model.classes if each.under_attack.n
+        ]
+        lines += [f"{model.name} under attack by class: {', '.join(shown)}."] if shown else []
+        if model.abstained.value > 0:
+            lines.append(f"{model.name} abstained under attack: {rate(model.abstained)}.")
+    lines += [f"! {evaluation.rows}."] if evaluation.rows else []
     lines += [f"{model.name}: {model.tries}." for model in evaluation.models if model.tries.few]
     lines += [f"! {model.name}: {caution}." for model in evaluation.models for caution in model.cautions]
     return lines

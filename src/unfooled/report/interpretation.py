@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 
 from unfooled.checks.transfer import Transfer
+from unfooled.core.result import ABSTAINED
 from unfooled.metrics.bleu import ScoreChange
 from unfooled.metrics.columns import (
     Column,
@@ -369,12 +370,13 @@ def _confusions(view: View, runs: int) -> list[Chart]:
         table = confusion(view.ledger, len(view.labels), attacked=attacked)
         title = f"Decisions {when}" + (f": {view.name}" if runs > 1 else "")
         listed: list[list[int]] = table.tolist()
+        decisions = (*view.labels, ABSTAINED) if table.shape[1] > len(view.labels) else view.labels
         found.append(
             Chart(
                 title=title,
-                svg=matrix(view.labels, listed, title=title),
+                svg=matrix(view.labels, decisions, listed, title=title),
                 caption="Rows are true classes; a stronger field is a larger share of its row.",
-                columns=("true class", *view.labels),
+                columns=("true class", *decisions),
                 lines=tuple(
                     (name, *(f"{count:,}" for count in row))
                     for name, row in zip(view.labels, listed, strict=True)

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Styled
 
-from unfooled.core.result import Result
+from unfooled.core.result import Result, decided, decision_name
 from unfooled.metrics.outputs import KEYWORD
-from unfooled.metrics.summary import Summary, decided
+from unfooled.metrics.summary import Summary
 from unfooled.report.diffs import Piece, as_written, output_pieces, pieces, visible
 from unfooled.report.tables import counts_line, footnotes, summary_rows
 from unfooled.runs.file import REMARK, RunFile
@@ -88,7 +88,7 @@ def diff_line(result: Result, labels: tuple[str, ...], *, coloured: bool) -> Sty
     """`positive → negative: a great terrible film` in colours; without them `a [great→terrible] film`, an
     inserted word as `[+terrible]` and a deleted one as `[great→]`."""
     if labels:
-        after = labels[decided(result.perturbed_probs)]
+        after = decision_name(labels, decided(result.perturbed_probs))
         line = Styled(f"  {visible(labels[result.label])} → {visible(after)}: ", style="dim")
     else:
         wanted = dict(result.fields).get(KEYWORD, "")

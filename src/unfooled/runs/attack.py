@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import unfooled
-from unfooled.attacks.parts.goals import OnlyClass
 from unfooled.core.program import AsyncOracle, Oracle
 from unfooled.core.recipe import Recipe, load_recipe
 from unfooled.core.result import Example, Result
@@ -34,6 +33,7 @@ from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
+from unfooled.runs.row_choice import rows_for, take
 from unfooled.runs.task import Examples, Task, task_for
 from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.preflight import Preflight
@@ -127,11 +127,13 @@ def attack(
     out: str | Path | None = None,
     limit: int | None = None,
     rows: int | None = None,
+    first: bool = False,
     keys: Collection[int] | None = None,
     workers: int = 1,
     settings: Settings | None = None,
     target: str | None = None,
     label_map: Mapping[str, str] | None = None,
+    final: bool = False,
     observer: Observer | None = None,
     restart: bool = False,
 ) -> Run:
@@ -143,10 +145,12 @@ def attack(
 
     Without `out` the run is held in memory, and `Run.save` writes it later. The run file in `out` is written
     as results arrive. The same call again skips finished examples and runs the rest, those that ended in an
-    error included; a larger `limit` goes on from the smaller one. Of an attack on one class `limit` counts
-    the rows of that class: those of other classes in between are scored and not attacked. `rows` bounds the
-    rows that are read, of whatever class. `keys` attacks only these examples; other keys may follow later
-    into the same run.
+    error included. `limit` takes a sample of the rows, seeded like everything else, in which each class has
+    its share; with `first` it takes the first ones. A larger `limit` adds rows to those of the smaller one.
+    Of an attack on one class `limit` counts the rows of that class: those of other classes in between are
+    scored and not attacked. `rows` bounds the rows that are read, of whatever class. `keys`
+    attacks only these examples; other keys may follow later into the same run. `final` fixes the number of
+    rows: the run cannot grow, and the gate may use the narrower interval of a single look.
 
     Example:
 
@@ -174,9 +178,13 @@ def attack(
     resources = require_resources(recipe)
     open_inside(recipe.oracles(), victim)  # what does not fit is said before a run file is made
 
-    total = rows_to_read(dataset, recipe, limit)
-    total = total if rows is None else min(rows, total)
-    first_rows = islice(_chosen(islice(iter(dataset), total), keys), _looks(keys))
+    whole = dataset
+    chosen = rows_for(whole, recipe, limit, seed=settings.seed, first=first)
+    if chosen.notice:
+        observer.noticed(chosen.notice)
+    total = chosen.rows if rows is None else min(rows, chosen.rows)
+    dataset = take(whole, total, seed=settings.seed, first=first)
+    first_rows = islice(_chosen(iter(dataset), keys), _looks(keys))
     sample = [example for example in first_rows if not example.problem]
     report = task.preflight(victim, sample)
     observer.checked(report)
@@ -194,23 +202,32 @@ def attack(
         "identity": {
             "recipe": recipe.to_json(),
             "victim": victim.fingerprint(),
-            "data": dataset.fingerprint(),
+            "data": whole.fingerprint(),
             "labels": list(victim.labels),
             "resources": resources,
             **settings.identity(),
         },
         "environment": _environment(victim, dataset, recipe, workers, report)
         | {"notices": notices, "asked": total if keys is None else None}
+        | {"available": len(whole), "shortened": total < len(whole), "final": final}
+        | {"rows": "first" if first else "stratified"}
         | {"warnings": warnings, "coverage": coverage.to_dict(), "few_edits": _few_edits(recipe)},
     }
+    if getattr(victim, "unsteady", False):
+        observer.noticed(
+            f"{victim.name} answers the same texts differently: a change in what it calls will not be noticed"
+        )
     file, held = _opened(out, header, restart)
     with file:
-        examples = _unfinished(_chosen(islice(iter(dataset), total), keys), file)
-        first, last = dataset.nth_key(0), dataset.nth_key(total - 1)
-        if keys is None:
-            done = file.count_finished(first, last)
+        examples = _unfinished(_chosen(iter(dataset), keys), file)
+        low, high = dataset.nth_key(0), dataset.nth_key(total - 1)
+        if keys is None and dataset is whole:
+            done = file.count_finished(low, high)
+        elif keys is None:
+            wanted = {dataset.nth_key(n) for n in range(total)}
+            done = len(file.finished(low, high) & wanted)
         else:
-            total, done = len(keys), len(file.finished(first, last) & set(keys))
+            total, done = len(keys), len(file.finished(low, high) & set(keys))
         observer.started(total, done)
         if done < total:
             known = _answered_question(task, victim, sample)
@@ -238,18 +255,6 @@ def _opened(
 
     held = MemoryRunFile.create(header)
     return held, held
-
-
-def rows_to_read(dataset: Examples, recipe: Recipe, limit: int | None) -> int:
-    """How many rows hold the `limit` that are attacked: of an attack on one class, only its rows count.
-
-    The data has its labels in the victim's order, and the recipe knows the number of the class.
-    """
-    if limit is None or not isinstance(recipe.goal, OnlyClass):
-        return len(dataset) if limit is None else min(limit, len(dataset))
-    wanted = recipe.goal.label
-    places = (n for n, row in enumerate(dataset, 1) if row.label == wanted and not row.problem)
-    return next(islice(places, limit - 1, None), len(dataset))
 
 
 def _few_edits(recipe: Recipe) -> int:

@@ -178,6 +178,16 @@ class RunFile:
                 f"{self.path}: holds a run with other settings\n    " + "\n    ".join(changed),
                 "write to another --out, or throw the old run away with --restart",
             )
+        first, now = old.get("environment") or {}, header.get("environment") or {}
+        if first.get("final") and now.get("asked") != first.get("asked"):
+            raise RunFileError(
+                f"{self.path}: the size of this run was fixed at {first.get('asked')} rows (--final)",
+                f"attack {first.get('asked')} rows, or write to another --out",
+            )
+        if now.get("shortened") and (other := _other_rows(old, now)):
+            raise RunFileError(
+                f"{self.path}: {other}", "write to another --out, or take rows of the same kind"
+            )
         resumes = [*old.get("resumes", []), header.get("environment")]
         with self._transaction():
             sealed.put(self._db, HEADER, [("resumes", dump(resumes))])
@@ -399,6 +409,22 @@ def _damaged(path: Path, error: Exception, reading: bool) -> RunFileError:
         return RunFileError(f"{path}: this run file is damaged: {error}", remedy)
     said = " ".join(str(error).split())[:200]
     return RunFileError(f"{path}: this is not a run file, or a damaged one ({said})", remedy)
+
+
+def _other_rows(header: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Why part of the rows cannot follow those that are here: the first ones and a sample do not mix.
+
+    A run from before there were samples, without an entry, holds the first rows; one over all rows holds any.
+    """
+    commands = [header.get("environment") or {}, *(header.get("resumes") or ())]
+    kinds = {
+        command.get("rows", "first") for command in commands if command and command.get("shortened", True)
+    }
+    wanted = now.get("rows", "first")
+    if not kinds - {wanted} or any(command and command.get("shortened") is False for command in commands):
+        return ""
+    told = {"first": "the first rows of the data (--first)", "stratified": "a sample of its rows (--limit)"}
+    return f"holds {told.get(kinds.pop(), 'other rows')}, and this command takes {told[wanted]}"
 
 
 def _check_header(header: Mapping[str, Any]) -> None:

@@ -21,7 +21,9 @@ def write_remark(run: str | Path, name: str, value: Any) -> None:
     try:
         lock = Lock.take(path)
     except RunFileError as error:
-        raise RunFileError(f"{path}: the verdict cannot be written: {error.cause}", error.remedy) from error
+        raise RunFileError(
+            f"{path}: a remark on it cannot be written: {error.cause}", error.remedy
+        ) from error
     row = (REMARK + name, dump(value))
     try:
         with (

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup, counts
 from unfooled.checks.illusions.survivors import CheckResult, Flags
+from unfooled.core.result import ATTACKED
 from unfooled.plugins import registry, unknown_name
 
 BUDGETS = (50, 200)
@@ -98,7 +99,7 @@ def unneeded(subject: EvaluatedModel, name: str, words: str, remark: str, *findi
 def _budget(subject: EvaluatedModel) -> None:
     """Does the attack grow with its budget? Read from the queries that each success took."""
     attacked = [result for result in subject.results() if result.key in subject.survival.active]
-    attacked = [one for one in attacked if one.outcome in ("success", "failure")]
+    attacked = [one for one in attacked if one.outcome in ATTACKED]
     spent = [one.queries for one in attacked if one.outcome == "success"]
     shares = [f"{budget}: {_share(sum(n <= budget for n in spent), len(attacked))}" for budget in BUDGETS]
     shares.append(f"any number: {_share(len(spent), len(attacked))}")

@@ -13,7 +13,7 @@ from unfooled.checks.replay import answers
 from unfooled.core.victim import Probabilities, TextValue, Victim
 from unfooled.core.victim_oracle import DECIMALS
 from unfooled.errors import VictimError
-from unfooled.rates import bootstrap_mean
+from unfooled.rates import mean_interval
 from unfooled.text import Text
 from unfooled.victims.randomness import is_redrawable, logits_of
 from unfooled.victims.torch.whitebox import is_white_box
@@ -203,7 +203,7 @@ def look_at_gradients(victim: Victim, texts: Sequence[TextValue]) -> Gradients |
         for text, one in zip(chosen, logit, strict=True)
         if (rho := _agreement(victim, text, one.norms)) is not None
     ]
-    low, high = bootstrap_mean(found if len(found) >= _LEAST_TEXTS else [])
+    low, high = mean_interval(found if len(found) >= _LEAST_TEXTS else [], within=(-1.0, 1.0))
     return Gradients(
         texts=len(chosen),
         dead_loss=float(np.mean([one.norms.max(initial=0.0) < _DEAD for one in loss])),

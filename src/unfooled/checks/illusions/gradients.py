@@ -9,7 +9,7 @@ from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup,
 from unfooled.checks.illusions.checks import BUDGETS, IllusionCheck, note, unneeded
 from unfooled.checks.illusions.other_order import needs_gradients, with_other_order
 from unfooled.checks.illusions.survivors import Flags
-from unfooled.core.result import Result
+from unfooled.core.result import ATTACKED, Result
 from unfooled.rates import mcnemar
 
 Results: TypeAlias = Mapping[int, Result]  # by key
@@ -31,7 +31,7 @@ def run_gradients(bench: EvaluationSetup, subject: EvaluatedModel, others: Seque
     if other is None:
         unneeded(subject, name, words, "this attack has no order of words to change", *findings)
         return
-    attacked = [result.key for result in subject.results() if result.outcome in ("success", "failure")]
+    attacked = [result.key for result in subject.results() if result.outcome in ATTACKED]
     few = [key for key in attacked if key in subject.survival.active][:COMPARED]
     keys = sorted({*few, *subject.survival.survivors()})
     if not keys:

@@ -21,7 +21,7 @@
     return element;
   };
   const percent = (value) => (value === null ? "–" : `${(100 * value).toFixed(1)} %`);
-  const className = (index) => (index < 0 ? "–" : labels[index]);
+  const className = (index) => (index < 0 ? "abstained" : labels[index]);
 
   function draw(row) {
     const item = document.createElement("li");
@@ -29,7 +29,7 @@
     add(facts, "span", outcomes[row[OUTCOME]], `outcome ${outcomes[row[OUTCOME]]}`);
     add(facts, "span", `#${row[KEY]}`);
     if (names.length > 1) add(facts, "span", names[row[RUN]]);
-    if (row[BEFORE] >= 0) add(facts, "span", `true ${className(row[LABEL])}, decided ${className(row[BEFORE])} → ${className(row[AFTER])}`);
+    if (row[P0] !== null) add(facts, "span", `true ${className(row[LABEL])}, decided ${className(row[BEFORE])} → ${className(row[AFTER])}`);
     if (row[P0] !== null) add(facts, "span", `p(true) ${percent(row[P0])} → ${percent(row[P1])}`);
     if (row[CHANGED]) add(facts, "span", `${row[CHANGED]} ${row[CHANGED] === 1 ? "word" : "words"} changed (${percent(row[SHARE])})`);
     if (row[QUERIES] !== null) add(facts, "span", `${row[QUERIES]} queries`);
