@@ -30,23 +30,26 @@ from unfooled.attacks.parts.undoing import UndoingFill, UndoingSwap
 
 _VALID: tuple[Constraint, ...] = (
     ProtectedWords(),
-    MaxChangedShare(most=0.2),
-    RelatedWords(rarest=3, near=0.7),
+    MaxChangedShare(most=0.25),
+    RelatedWords(),
     GoodGrammar(),
     SentenceSimilarity(
-        threshold=0.8,
+        threshold=0.7,
         scale="cosine",
         encoder="potion",
         window=None,
         against="original",
         published_for="potion",
     ),
-    Fluency(most_loss=6.0, model="trigram", measure="text", against="current"),
+    Fluency(most_loss=5.0, model="trigram", measure="text", against="current"),
 )
 
 SWAP_VALID = UndoingSwap(
     importance=Deletion(),
     candidates=InForm(sources=(Neighbours(most=50, min_cosine=0.5), WordNetSynonyms(senses=2))),
     constraints=_VALID,
+    stopwords="textfooler",
 )
-FILL_VALID = UndoingFill(mode="R", importance=Deletion(), fill=FillMask(most=200), constraints=_VALID)
+FILL_VALID = UndoingFill(
+    mode="R", importance=Deletion(), fill=FillMask(most=200), constraints=_VALID, stopwords="textfooler"
+)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Literal, NamedTuple, TypeAlias
 
 Change: TypeAlias = Literal["part of speech", "name", "number", "tense", "verb form", "degree"]
+
+_LONGEST_ENDING = 3  # letters in which the shorter of two words of one stem may differ
 
 
 class Form(NamedTuple):
@@ -63,3 +66,10 @@ def changed_form(tag: str, other: str) -> frozenset[Change]:
     if before.degree != after.degree:
         changed.add("degree")
     return frozenset(changed)
+
+
+def same_stem(word: str, other: str) -> bool:
+    """Whether two words begin alike up to an ending: hack and hacker, imagery and imaging."""
+    letters = zip(word.lower(), other.lower(), strict=False)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], letters))
+    return shared >= max(4, min(len(word), len(other)) - _LONGEST_ENDING)

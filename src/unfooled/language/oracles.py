@@ -27,12 +27,13 @@ _REMEMBERED = 1 << 15
 
 class Verdict(NamedTuple):
     """What a word would do in the place of another: which form is lost, how many rules of agreement break,
-    and how the two words relate."""
+    how the two words relate, and how many senses the more ambiguous of them has."""
 
     part: str  # of speech, of the word that stands there: noun, verb, adj, adv, or ""
     changed: frozenset[Change]
     disagreements: int
     related: Related
+    senses: int = 0
 
 
 class InflectOracle:
@@ -93,12 +94,14 @@ class EditOracle:
     ) -> tuple[Verdict, ...]:
         (own, *others), (own_tags, *other_tags) = texts, tags
         part = part_of(own_tags[index])
+        ambiguity = self._english.relations.ambiguity
         return tuple(
             Verdict(
                 part,
                 changed_form(own_tags[index], found[index]),
                 new_disagreements(own.words, own_tags, text.words, found),
                 self._related(own.words[index].lower(), text.words[index].lower(), part),
+                max(ambiguity(own.words[index], part), ambiguity(text.words[index], part)),
             )
             for text, found in zip(others, other_tags, strict=True)
         )

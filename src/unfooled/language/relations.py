@@ -69,6 +69,11 @@ class Relations:
                 return min(found, key=lambda related: related.sense + related.other_sense)
         return Related("unrelated")
 
+    def ambiguity(self, word: str, part: str) -> int:
+        """How many senses the word has as that part of speech; 0 for an unknown one."""
+        readings = [reading for reading in self._readings(word.lower()) if reading.part == part]
+        return max((len(self._senses(part, reading.base)) for reading in readings), default=0)
+
     def _senses(self, part: str, base: str) -> list[SenseKey]:
         return self._net.senses.get((part, base), [])
 

@@ -7,15 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from unfooled.attacks.parts.candidates import Candidates, Neighbours
 from unfooled.attacks.parts.constraints import Option
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.data.language import ENGLISH
+from unfooled.language.forms import same_stem
 from unfooled.language.oracles import Verdict
 from unfooled.language.protected import protected_words
 from unfooled.text import Text, match_case
 
+_AROUND = 3  # words to each side
 _INFLECT, _EDIT = "inflect:english", "edit:english"
 
 
@@ -86,7 +90,8 @@ class ProtectedWords:
 
 @dataclass(frozen=True)
 class GoodGrammar:
-    """A replacement keeps the fine Penn tag (number, tense, verb form, degree) and breaks no agreement.
+    """A replacement keeps the fine Penn tag (number, tense, verb form, degree), breaks no agreement, and does
+    not repeat the stem of a word up to three words away.
 
     Agreement is that of a and an, of determiner and noun, of subject and verb. An inserted word passes.
     """
@@ -94,60 +99,85 @@ class GoodGrammar:
     language: ClassVar[str] = ENGLISH
     form: bool = True
     agreement: bool = True
+    no_repetition: bool = True
 
     @property
     def asks(self) -> tuple[str, ...]:
         return (_EDIT,)
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[Option]) -> Program[list[Option]]:
-        verdicts = yield from _verdicts(now, options)
-        return [
-            option
-            for option, verdict in zip(options, verdicts, strict=True)
-            if verdict is None
-            or not ((self.form and verdict.changed) or (self.agreement and verdict.disagreements))
-        ]
+        swaps = [option for option in options if not option.inserted]
+        if not swaps:
+            return list(options)
+        verdicts = yield from _verdicts(now, swaps)
+        wrong = {
+            option.text
+            for option, verdict in zip(swaps, verdicts, strict=True)
+            if (self.form and verdict.changed)
+            or (self.agreement and verdict.disagreements)
+            or (self.no_repetition and _repeats(option))
+        }
+        return [option for option in options if option.inserted or option.text not in wrong]
 
 
 @dataclass(frozen=True)
 class RelatedWords:
-    """A replacement means the same to WordNet: a synonym, or an adjective of the same group.
+    """A replacement means the same, by WordNet and by word vectors; opposites and two of a kind are barred.
 
-    `rarest` bounds how rare the common sense may be: the ranks of the sense in both words, added, where 0 is
-    each word's commonest. Opposites, two of a kind (summer, winter), more general and more special words are
-    barred. WordNet does not relate all adjectives and adverbs that mean the same (boring, lackluster): those
-    that it does not relate pass if they are neighbours of at least `near` in the vectors of `table`.
-    An inserted word passes.
+    A synonym in the commonest senses passes if it is a neighbour of at least `sure` in the vectors `table`.
+    Any other word must be as near as `cosine` to the word it replaces in `encoder`, which keeps words of
+    praise and words of blame apart, and be
+
+    - a synonym, or of the same group of adjectives, where the ranks of the common sense in both words (0 is
+      the commonest) add up to `rarest` at most; a noun or a verb is replaced in its commonest sense only;
+    - not related in WordNet, which does not know all words that mean the same (boring, lackluster), but a
+      neighbour of at least `near`; a noun or a verb, of at least `sure`.
+
+    Nouns and verbs of more than `most_senses` senses (make, get) are too ambiguous, and a word of the same
+    stem (hack, hacker) tells something else in the same letters: both are barred. An inserted word passes.
     """
 
     language: ClassVar[str] = ENGLISH
-    rarest: int = 3
-    near: float = 0.7
+    rarest: int = 4
+    near: float = 0.6
+    sure: float = 0.85
+    cosine: float = 0.5
+    most_senses: int = 10
     table: str = "counter-fitted"
-    synonyms_only: bool = False
+    encoder: str = "potion"
 
     @property
     def asks(self) -> tuple[str, ...]:
-        return (_EDIT, f"neighbours:{self.table}")
+        return (_EDIT, f"neighbours:{self.table}", f"encode:{self.encoder}")
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[Option]) -> Program[list[Option]]:
-        verdicts = yield from _verdicts(now, options)
         swaps = [option for option in options if not option.inserted]
         if not swaps:
             return list(options)
         word = now.text.words[swaps[0].position].lower()
-        (near,) = yield from ask(f"neighbours:{self.table}", [(word, 100, self.near)])
-        return [
-            option
-            for option, verdict in zip(options, verdicts, strict=True)
-            if verdict is None or self._fits(verdict, option.word.lower() in near)
-        ]
+        others = [option.word.lower() for option in swaps]
+        verdicts = yield from _verdicts(now, swaps)
+        neighbours = [(word, 100, least) for least in (self.near, self.sure)]
+        near, sure = yield from ask(f"neighbours:{self.table}", neighbours)
+        vectors = np.array((yield from ask(f"encode:{self.encoder}", [word, *others])), dtype=np.float64)
+        alike = np.round(vectors[1:] @ vectors[0], 6) >= self.cosine
+        fits = {
+            option.text
+            for option, other, verdict, close in zip(swaps, others, verdicts, alike.tolist(), strict=True)
+            if not same_stem(word, other) and self._fits(verdict, other in near, other in sure, close)
+        }
+        return [option for option in options if option.inserted or option.text in fits]
 
-    def _fits(self, verdict: Verdict, near: bool) -> bool:
+    def _fits(self, verdict: Verdict, near: bool, sure: bool, alike: bool) -> bool:
         relation, sense, other_sense = verdict.related
-        if relation == "synonym" or (relation == "similar" and not self.synonyms_only):
-            return sense + other_sense <= self.rarest
-        return relation == "unrelated" and near and verdict.part in ("adj", "adv")
+        describes = verdict.part in ("adj", "adv")
+        if not describes and verdict.senses > self.most_senses:
+            return False
+        if relation == "synonym" and sure and sense == other_sense == 0:
+            return True
+        if relation in ("synonym", "similar"):
+            return alike and sense + other_sense <= self.rarest and (describes or sense == 0)
+        return alike and relation == "unrelated" and (near if describes else sure)
 
 
 @dataclass(frozen=True)
@@ -166,12 +196,15 @@ class MaxChangedShare:
         yield  # no question is needed, but a program is a generator
 
 
-def _verdicts(now: Scored, options: Sequence[Option]) -> Program[list[Verdict | None]]:
-    """What each option would do, in their order; None of an inserted word."""
-    swaps = [option for option in options if not option.inserted]
-    if not swaps:
-        return [None] * len(options)
-    item = (now.text.string, swaps[0].position, tuple(option.word for option in swaps))
-    (told,) = yield from ask(_EDIT, [item])
-    answers = iter(told)
-    return [None if option.inserted else next(answers) for option in options]
+def _repeats(option: Option) -> bool:
+    words, place = option.text.words, option.position
+    around = (*words[max(0, place - _AROUND) : place], *words[place + 1 : place + 1 + _AROUND])
+    return any(same_stem(option.word, other) for other in around)
+
+
+def _verdicts(now: Scored, swaps: Sequence[Option]) -> Program[tuple[Verdict, ...]]:
+    """What each replacement would do, in their order."""
+    words = tuple(option.word for option in swaps)
+    (told,) = yield from ask(_EDIT, [(now.text.string, swaps[0].position, words)])
+    verdicts: tuple[Verdict, ...] = told
+    return verdicts
