@@ -3,7 +3,8 @@
     inflect   item (text, index, words)    answer  the words in the form of the word that stands there, or ""
     edit      item (text, index, words)    answer  what each would do there: a `Verdict` each
 
-`index` counts words of the text. Both open the tagger and the lexicons of `open_english`.
+`index` counts words of the text. Both open the tagger and the lexicons of `open_english`; their variants name
+the resource that each reads first.
 """
 
 from __future__ import annotations

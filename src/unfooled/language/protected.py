@@ -1,4 +1,4 @@
-"""Words that an edit must leave alone: names, numbers, negations, links, handles and hashtags.
+"""Words that an edit must leave alone: names, numbers and amounts, negations, links, handles and hashtags.
 
 To change one of them is to tell of another person, another amount or the opposite, or to break an address.
 """
@@ -22,6 +22,7 @@ one two three four five six seven eight nine ten eleven twelve thirteen fourteen
 eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred hundreds thousand thousands
 million millions billion billions trillion dozen dozens half quarter third first second fourth fifth sixth
 seventh eighth ninth tenth once twice thrice
+few fewer fewest many much little less least more most several enough
 """
 _NEGATION_WORDS = """
 no not none nobody nothing nowhere never neither nor cannot without hardly scarcely barely seldom rarely

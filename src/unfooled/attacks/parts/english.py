@@ -20,7 +20,8 @@ from unfooled.language.protected import protected_words
 from unfooled.text import Text, match_case
 
 _AROUND = 3  # words to each side
-_INFLECT, _EDIT = "inflect:english", "edit:english"
+# Named after the resources that they read; the tagger's name stands beside them for the same reason.
+_INFLECT, _EDIT, _TAGGER = "inflect:inflections", "edit:wordnet", "tag:perceptron-tagger"
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class InForm:
 
     @property
     def asks(self) -> tuple[str, ...]:
-        return (_INFLECT,)
+        return (_INFLECT, _TAGGER)
 
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         word = text.words[index]
@@ -103,7 +104,7 @@ class GoodGrammar:
 
     @property
     def asks(self) -> tuple[str, ...]:
-        return (_EDIT,)
+        return (_EDIT, _INFLECT, _TAGGER)
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[Option]) -> Program[list[Option]]:
         swaps = [option for option in options if not option.inserted]
@@ -148,7 +149,7 @@ class RelatedWords:
 
     @property
     def asks(self) -> tuple[str, ...]:
-        return (_EDIT, f"neighbours:{self.table}", f"encode:{self.encoder}")
+        return (_EDIT, _INFLECT, _TAGGER, f"neighbours:{self.table}", f"encode:{self.encoder}")
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[Option]) -> Program[list[Option]]:
         swaps = [option for option in options if not option.inserted]
