@@ -7,14 +7,15 @@ filter bars; here the search itself goes only where a reader could follow.
        words: names, numbers, negations, links, handles, hashtags.
     2. For the next word take its counter-fitted neighbours and WordNet synonyms, each in the word's own form
        (`textfooler`), or the likeliest words of a masked language model (`bae-r`),
-    3. keep those with the same fine Penn tag and agreement, that mean the same to WordNet in a common sense:
-       no opposites, no two of a kind, nothing more general or more special,
-    4. that keep the whole text similar, however short it is, and nearly as likely to a causal language model.
+    3. keep those with the same fine Penn tag and agreement, that mean the same by WordNet in a common sense
+       and by two sets of word vectors: no opposites, no two of a kind, nothing more general or more special,
+    4. that keep the whole text similar, however short it is, and nearly as likely to a language model.
     5. If some flip the label, the most similar of them wins; else keep the one with the lowest p(true class).
        After a success every edit without which it still succeeds is taken back.
 
-The thresholds are ours, chosen by reading successes on movie sentences; they belong to MiniLM and SmolLM2.
-Without SmolLM2, `--set search.constraints.5.model=trigram` asks the fast trigram model: less strict.
+The thresholds are ours, chosen by reading successes on movie sentences; they belong to counter-fitted
+vectors, potion and the trigram model, none of which is a large network: a search takes a fraction of a
+second. `--set search.constraints.5.model=smollm2` asks a larger language model, a second or more per text.
 """
 
 from __future__ import annotations
