@@ -19,7 +19,11 @@ Versions
                  code, since the article says nothing of them.
     @code        the authors' program: the word becomes `<oov>`, cosine >= 0.5, similarity >= 0.7 (0.1 for
                  texts under 15 words), a swap is kept when it beats the *original* text, not the present one.
-    @valid       searches only among texts that a reader would accept; see `attacks/valid.py`.
+    @valid       ours, for texts that a reader accepts: candidates take the form of the word replaced; names,
+                 numbers, negations, links, handles, hashtags stay; fine Penn tag and agreement are kept;
+                 words mean the same by WordNet and two sets of vectors (no opposites, no two of a kind);
+                 the whole text stays similar, however short, and likely to a language model; at most a
+                 quarter of the words change, and what a success does not need is undone (`attacks/valid.py`).
 
 Differences from the authors' code
     - Constraints are checked before the victim is asked, not after. The outcome is the same and the queries
