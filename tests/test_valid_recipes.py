@@ -237,7 +237,7 @@ def test_oracles_on_the_real_lexicons() -> None:
     assert inflect([(text, 1, ("see", "view", "film", "of"))]) == [("sees", "views", "films", "")]
     ((film, flicks, season),) = edit([(text, 4, ("film", "flicks", "season"))])
     assert (film.part, film.changed, film.disagreements, film.related) == ("noun", frozenset(), 0, SYNONYM)
-    assert (flicks.changed, flicks.disagreements) == ({"number"}, 1)
+    assert (flicks.changed, flicks.disagreements) == (frozenset({"number"}), 1)
     assert season.related.relation == "unrelated"
     ((new,),) = edit([(text, 3, ("new",))])
     assert (new.disagreements, new.related.relation) == (1, "antonym")

@@ -3,7 +3,7 @@ replace, and constraints on names, forms, agreement, relations of words and the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -83,7 +83,7 @@ class ProtectedWords:
         return [option for option in options if not self._touches(option, present, kept)]
         yield  # no question is needed, but a program is a generator
 
-    def _touches(self, option: Option, present: dict[int, str], kept: set[str]) -> bool:
+    def _touches(self, option: Option, present: Mapping[int, str], kept: set[str]) -> bool:
         if not option.inserted and present.get(option.position) in kept:
             return True
         return protected_words(option.text).get(option.position) in kept
