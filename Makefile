@@ -51,7 +51,7 @@ dist:
 	build/dist/builder/bin/python -P -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist dist/*.tar.gz
 	$(PYTHON) -m venv build/dist/empty
 	build/dist/empty/bin/python -P -m pip install --quiet --constraint constraints.txt dist/*.whl
-	build/dist/empty/bin/python -I tests/smoke_installed.py $(DATA_FILES)
+	build/dist/empty/bin/python -I tests/house/smoke_installed.py $(DATA_FILES)
 	ls -l dist
 
 # Side by side with TextAttack, in its own environment; writes bench/RESULTS.md. Takes about half an hour.

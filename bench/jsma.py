@@ -71,7 +71,7 @@ def plain_loop(victim: Any, rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 def unfooled(session: Any, rows: Sequence[Row], first: int) -> list[tuple[str, str, int]]:
     """Outcome, text and changed words of each review, in order."""
-    from unfooled.core.example import Example
+    from unfooled.core.result import Example
 
     examples = [Example(first + at, (("text", row.text),), row.label, "text") for at, row in enumerate(rows)]
     results = sorted(session.attack(examples), key=lambda one: one.key)

@@ -46,8 +46,8 @@ def bare_seconds(victim: Any, text: str, *, seconds: float = 1.0) -> float:
 def measure(
     victim: Any, texts: list[tuple[str, int]], attack: str, words: int, quick: bool
 ) -> dict[str, Any]:
-    from unfooled.core.example import Example
     from unfooled.core.recipe import load_recipe, with_setting
+    from unfooled.core.result import Example
     from unfooled.core.session import Session, Settings
 
     recipe = with_setting(load_recipe(attack), "search.replacement.size", str(words))

@@ -72,7 +72,7 @@ def prepare(source: Path, out: Path) -> None:
 
 def write_stopwords(out: Path) -> None:
     """NLTK's English list: TextAttack's BAE leaves these words alone; its TextFooler brings its own list."""
-    from unfooled.resources.stopwords import STOPWORDS
+    from unfooled.stopwords import STOPWORDS
 
     folder = out / "corpora" / "stopwords"
     folder.mkdir(parents=True, exist_ok=True)

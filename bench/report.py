@@ -350,7 +350,7 @@ def _startup(one: dict[str, Any]) -> str:
         rounds = len(sides["now"])
         rows.append((name, rounds, shown.get("before", "–"), shown["now"], share, f"≤ {one['goal']:.0%}"))
     note = (
-        f"\n`unfooled attack --limit {one['rows']}` on MR against a linear SVM (or a small word CNN) from the"
+        f"\n`unfooled attack --limit {one['rows']}` on MR against a linear SVM from the"
         " command to its summary, user and system seconds of all its processes, one thread each; medians,"
         " both versions in turns.\n"
     )

@@ -133,7 +133,9 @@ def measure_fact(model: str, rows: Sequence[Row], labels: Sequence[str]) -> dict
         folder = Path(tempfile.mkdtemp(prefix="unfooled-bench-"))
         watch = Watch()
         try:
-            harden(method, model, folder / "x", data=data, options={"epochs": 2, **more}, observer=watch)
+            harden(
+                model, data, method=method, out=folder / "x", options={"epochs": 2, **more}, observer=watch
+            )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         seconds[method] = watch.ended - watch.began

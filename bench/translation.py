@@ -59,7 +59,7 @@ def plain_loop(victim: Any, pairs: Sequence[tuple[str, str]]) -> list[tuple[str,
 
 
 def unfooled(session: Any, pairs: Sequence[tuple[str, str]], first: int) -> list[tuple[str, str, int]]:
-    from unfooled.core.example import Example
+    from unfooled.core.result import Example
 
     examples = [
         Example(first + at, (("text", source),), 0, "text", reference=reference)

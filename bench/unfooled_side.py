@@ -59,7 +59,7 @@ def open_session(args: argparse.Namespace) -> tuple[Any, Any]:
 # ---------------------------------------------------------------------------------------------------
 # The one place that knows how an attack is run through the package.
 def attack_block(session: Any, rows: Sequence[Row], indices: Sequence[int]) -> list[dict[str, Any]]:
-    from unfooled.core.example import Example
+    from unfooled.core.result import Example
 
     examples = [
         Example(key=index, content=(("text", rows[index].text),), label=rows[index].label, edit="text")

@@ -61,7 +61,7 @@ def attack(victim: Path, data: Path, examples: int, workers: str, out: Path) -> 
 def results(out: Path) -> str:
     """Every result of a run, in the order of the data, as one string to compare."""
     target = out.with_suffix(".jsonl")
-    command: list[object] = [sys.executable, "-m", "unfooled", "export", out, target, "--force"]
+    command: list[object] = [sys.executable, "-m", "unfooled", "export", out, "-o", target, "--force"]
     subprocess.run(
         [str(part) for part in command], check=True, stdout=subprocess.DEVNULL, env=env.clean_env()
     )

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from unfooled.checks.evaluate import evaluate
     from unfooled.checks.replay import replay
     from unfooled.checks.transfer import transfer
-    from unfooled.core.example import Example
     from unfooled.core.recipe import Recipe, load_recipe
-    from unfooled.core.result import Result
+    from unfooled.core.result import Example, Result
     from unfooled.core.session import Session, Settings
     from unfooled.core.victim import Victim
     from unfooled.data.dataset import Dataset
     from unfooled.data.loading import load_data
     from unfooled.defenses.harden import harden
     from unfooled.errors import UnfooledError, UserError
+    from unfooled.internals.analysis import analyse
     from unfooled.metrics.measures import measure
     from unfooled.plugins import registry
     from unfooled.report.html import report
@@ -65,6 +65,7 @@ __all__ = [
     "UnfooledError",
     "UserError",
     "Victim",
+    "analyse",
     "attack",
     "attacks",
     "compare",
@@ -86,7 +87,7 @@ __all__ = [
 
 _HOMES = {
     "Dataset": "data.dataset",
-    "Example": "core.example",
+    "Example": "core.result",
     "FunctionVictim": "victims.function",
     "HttpVictim": "victims.http.endpoint",
     "HuggingFaceVictim": "victims.torch.huggingface",
@@ -117,11 +118,15 @@ _HOMES = {
     "transfer": "checks.transfer",
     "trusting": "trust",
 }
+# Of wings, which may be missing: the kind and the name under which the registry knows it.
+_OF_WINGS = {"analyse": ("analysis", "internals")}
 
 
 def __getattr__(name: str) -> Any:
     if name == "attacks":
         return importlib.import_module("unfooled.attacks")
+    if name in _OF_WINGS:
+        return importlib.import_module("unfooled.plugins").registry.load(*_OF_WINGS[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'unfooled' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"unfooled.{_HOMES[name]}"), name)

@@ -62,6 +62,18 @@ def put_in_place(made: Path, path: Path) -> None:
     os.replace(made, path)
 
 
+def put_first(made: Path, path: Path, proof: Path) -> None:
+    """A complete folder to where it belongs, unless another process was first with the same content.
+
+    `proof` is there once `path` is complete.
+    """
+    try:
+        os.rename(made, path)
+    except OSError:
+        if not proof.exists():
+            raise
+
+
 def follow_umask(folder: Path) -> None:
     """Give every file of a folder that a library wrote the mode that a new file has here."""
     probe = _beside(folder / "mode")

@@ -10,7 +10,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from unfooled.errors import UserError
@@ -54,8 +54,7 @@ def check_model_folder(folder: Path, name: str, error: type[UserError]) -> None:
             f"{name} runs Python code of its own ({reasons[0]}), because you trust it", stacklevel=2
         )
     for path, content in found.items():
-        if path.name in ("modules.json", "router_config.json"):
-            _check_module_paths(path, content, folder, name, error)
+        _check_module_paths(path, content, folder, name, error)
         if path.name == "config.json":
             _check_numbers(content, name, error)
     for path in sorted(folder.glob("*.index.json")):
@@ -102,7 +101,7 @@ def _code(path: Path, content: Any) -> Iterator[str]:
             yield f"{key} names a kernel to fetch, {_first_text(value)}"
         elif key == "activation_function" and "." in str(value) and not str(value).startswith("torch.nn."):
             yield f"{key} names {_first_text(value)}"
-    for kind in _module_types(path, content):
+    for _, kind in _modules(path, content):
         if not kind.startswith(_OWN_MODULES):
             yield f"it is made of {kind}"
 
@@ -129,19 +128,27 @@ def _first_text(value: Any) -> str:
     return str(value)[:80]
 
 
-def _module_types(path: Path, content: Any) -> Iterator[str]:
+def _modules(path: Path, content: Any) -> Iterator[tuple[str, str]]:
+    """Where each module of an encoder lies and of which type it is.
+
+    A router names them in its own file, or in a `config.json` as its first versions did.
+    """
     if path.name == "modules.json" and isinstance(content, list):
-        yield from (str(module.get("type")) for module in content if isinstance(module, Mapping))
-    if path.name == "router_config.json" and isinstance(content, Mapping):
+        for module in content:
+            if isinstance(module, Mapping):
+                yield str(module.get("path", "")), str(module.get("type"))
+    elif path.name in ("router_config.json", "config.json") and isinstance(content, Mapping):
         types = content.get("types")
-        yield from map(str, types.values()) if isinstance(types, Mapping) else ()
+        if isinstance(types, Mapping) and (path.name == "router_config.json" or "structure" in content):
+            yield from ((str(place), str(kind)) for place, kind in types.items())
 
 
 def _check_module_paths(path: Path, content: Any, folder: Path, name: str, error: type[UserError]) -> None:
-    named = [str(one.get("path", "")) for one in content or () if isinstance(one, Mapping)]
     home = folder.resolve()
-    for place in named:
-        if not (path.parent / place).resolve().is_relative_to(home):
+    for place, _ in _modules(path, content):
+        parts = place.replace("\\", "/").split("/")
+        outside = ".." in parts or place.startswith(("/", "\\")) or bool(PureWindowsPath(place).drive)
+        if outside or not (path.parent / place).resolve().is_relative_to(home):
             raise error(
                 f"{name}/{path.name} leads out of the folder: {place}", "copy the whole model into one folder"
             )

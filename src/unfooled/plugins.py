@@ -7,8 +7,9 @@ left out; it never breaks the others.
 from __future__ import annotations
 
 import difflib
-import importlib
+import importlib.util
 import warnings
+from functools import cache, cached_property
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -171,6 +172,15 @@ _BUILT_IN: dict[str, dict[str, str]] = {
     "summary": {
         "run": "unfooled.metrics.summary:summarise",
     },
+    # Commands of the wings, by what is typed after `unfooled`; see `cli.command.Command`.
+    "command": {
+        "analyse": "unfooled.internals.command:Analyse",
+        "playground": "unfooled.people.commands.playground:OpenPlayground",
+        "reproduce": "unfooled.papers.command:Reproduce",
+        "study create": "unfooled.people.commands.study:Create",
+        "study report": "unfooled.people.commands.study:ReportStudy",
+        "study serve": "unfooled.people.commands.study:Serve",
+    },
     # Oracles that know the victim: opened with it and the variant.
     "inside": {
         "gradients": "unfooled.victims.torch.oracles:open_gradients",
@@ -223,9 +233,9 @@ class Registry:
         self._objects.pop((kind, name), None)
 
     def names(self, kind: str) -> list[str]:
-        """Every name of a kind, those of plug-ins included."""
+        """Every name of a kind, those of plug-ins included; a folder of ours that was left out has none."""
         self._read_plugins(kind)
-        return sorted(self._table.get(kind, {}))
+        return sorted(name for name, target in self._table.get(kind, {}).items() if _is_here(target))
 
     def packages(self, kind: str) -> list[str]:
         """The packages in which our own things of this kind lie."""
@@ -236,23 +246,44 @@ class Registry:
         """The object behind a name. An unknown one is an error that lists what is near."""
         key = (kind, name)
         if key not in self._objects:
-            self._read_plugins(kind)
-            names = self._table.get(kind, {})
-            if name not in names:
-                raise unknown_name(kind, name, sorted(names))
-            module, _, attribute = names[name].partition(":")
+            known = self.names(kind)
+            if name not in known:
+                raise unknown_name(kind, name, known)
+            module, _, attribute = self._table[kind][name].partition(":")
             self._objects[key] = getattr(importlib.import_module(module), attribute)
         return self._objects[key]
+
+    @cached_property
+    def _entry_points(self) -> Any:
+        """Of all installed packages, read once: that takes longer than all else that is done here.
+
+        Their type is another one since Python 3.12; both have `select`.
+        """
+        return entry_points()
 
     def _read_plugins(self, kind: str) -> None:
         if kind in self._plugins_read:
             return
         self._plugins_read.add(kind)
-        for point in entry_points(group=f"unfooled.{kind}"):
+        for point in self._entry_points.select(group=f"unfooled.{kind}"):
             try:
                 self.register(kind, point.name, point.load())
             except Exception as error:
                 warnings.warn(f"plug-in {point.value} left out: {error}", stacklevel=2)
+
+
+def _is_here(target: str) -> bool:
+    """Whether the folder of ours that holds it was not left out; nothing is imported to see that."""
+    root, *inside = target.partition(":")[0].split(".")
+    return root != "unfooled" or _is_found(f"{root}.{inside[0]}")
+
+
+@cache
+def _is_found(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:
+        return False
 
 
 def unknown_name(kind: str, name: str, known: list[str]) -> UnknownNameError:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from hostile import some
+from places import SUPPORT
 from unfooled.data.loading import load_data
 from unfooled.errors import UserError
 from unfooled.report.diffs import visible
@@ -440,7 +441,7 @@ def in_a_process(
     given = {"path": path, "options": options, "parallel": parallel, "memory": MEMORY}
     done = subprocess.run(
         [sys.executable, "-c", script],
-        input=json.dumps(given | {"folders": [str(here), str(here.parent)]}),
+        input=json.dumps(given | {"folders": [str(here), str(SUPPORT)]}),
         capture_output=True,
         text=True,
         timeout=300,

@@ -109,8 +109,13 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = tiny("bert", classes=2)
     model.model.save_pretrained(home / "base")
     model.tokenizer.save_pretrained(home / "base")
-    harden("five", str(home / "base"), home / "five", options={"copies": 2})
-    harden("fuse", str(home / "base"), home / "fuse", options={"alternatives": 2, "similarity": "filter"})
+    harden(str(home / "base"), method="five", out=home / "five", options={"copies": 2})
+    harden(
+        str(home / "base"),
+        method="fuse",
+        out=home / "fuse",
+        options={"alternatives": 2, "similarity": "filter"},
+    )
     return home
 
 

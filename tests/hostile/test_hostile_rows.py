@@ -101,7 +101,7 @@ def test_a_hostile_row(name: str, whole: Path) -> None:
     for suffix in ("jsonl", "csv"):
         table = whole / f"table.{suffix}"
         if not table.exists():
-            done("export", whole / "run", table)
+            done("export", whole / "run", "-o", table)
         row = exported(table)[CASES.index(name)]
         assert row["outcome"] == result.outcome
         if not unreadable and suffix == "jsonl":

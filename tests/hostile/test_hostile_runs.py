@@ -356,7 +356,7 @@ def test_damage_is_told_or_harmless(
 
     shown = unfooled("summary", copy)
     assert told_cleanly(shown, copy) or shown[1].replace(str(copy), str(whole)) == summary
-    shown = unfooled("export", copy, out)
+    shown = unfooled("export", copy, "-o", out)
     assert told_cleanly(shown, copy) or out.read_text(encoding="utf-8") == wanted
     assert out.exists() == (shown[0] == 0)
     shown = unfooled("report", copy, "--out", copy.parent / "report.html")
@@ -377,7 +377,7 @@ READERS = {
     "report-of-two": ("report", "WHOLE", "RUN", "--out", "OUT/both.html"),
     "study": ("study", "create", "RUN", "-o", "OUT/study.db"),
     "summary-json": ("summary", "RUN", "--json"),
-    "export-jsonl": ("export", "RUN", "OUT/out.jsonl"),
+    "export-jsonl": ("export", "RUN", "-o", "OUT/out.jsonl"),
 }
 
 

@@ -18,10 +18,9 @@ from tiny_translation import victim as translator
 from toys import Answering
 from unfooled.attacks.parts.class_words import ClassWordsOracle
 from unfooled.attacks.parts.goals import only_class
-from unfooled.core.example import Example
 from unfooled.core.questions import Asked
 from unfooled.core.recipe import Recipe, all_recipes, load_recipe
-from unfooled.core.result import OUTCOMES, Result
+from unfooled.core.result import OUTCOMES, Example, Result
 from unfooled.core.session import Session, Settings, open_inside, prepared
 from unfooled.core.victim_oracle import oracle_for
 from unfooled.plugins import registry

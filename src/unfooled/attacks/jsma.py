@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -45,7 +45,7 @@ from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.search import allowed
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.questions import OWN, Marked, Pull, mark
+from unfooled.core.questions import OWN, Marked, Pull, mark, require
 from unfooled.core.recipe import Recipe
 from unfooled.text import Text
 
@@ -68,8 +68,7 @@ class Jsma:
     constraints: tuple[Constraint, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.order not in get_args(Order):
-            raise ValueError(f"order is one of {', '.join(get_args(Order))}")
+        require(self.order, Order, "order")
         if min(self.most, self.candidates, self.size or 1) < 1 or self.size == 0:
             raise ValueError("most, size and candidates are at least 1")
 

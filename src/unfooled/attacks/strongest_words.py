@@ -26,22 +26,20 @@ Differences from the paper
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import ClassVar
 
-from unfooled.attacks.parts.class_words import opposite
+from unfooled.attacks.parts.class_words import ReadsClassWords, opposite
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Ask, Program
 from unfooled.core.recipe import Recipe
-from unfooled.resources.class_words import COMMAND
 from unfooled.text import match_case
 
 
 @dataclass(frozen=True, kw_only=True)
-class StrongestWords:
+class StrongestWords(ReadsClassWords):
     """`most` words of the text give way to the `top` words of the opposite class; one query."""
 
     tries: ClassVar[int] = 1
@@ -52,14 +50,6 @@ class StrongestWords:
     def __post_init__(self) -> None:
         if self.most < 1 or self.top < 1:
             raise ValueError("most and top are at least 1")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"class-words:{self.words}",)
-
-    @property
-    def reads(self) -> Mapping[str, str]:
-        return {self.words: f"make it: {COMMAND.format(self.words)}, or name yours: --set search.words=FILE"}
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         text = start.text

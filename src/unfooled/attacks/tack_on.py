@@ -24,21 +24,19 @@ Differences from the paper
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from unfooled.attacks.parts.class_words import opposite
+from unfooled.attacks.parts.class_words import ReadsClassWords, opposite
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.core.recipe import Recipe
-from unfooled.resources.class_words import COMMAND
 from unfooled.text import match_case
 
 
 @dataclass(frozen=True, kw_only=True)
-class TackOn:
+class TackOn(ReadsClassWords):
     """One random word of the opposite class's `top` in place of the first word; one query."""
 
     tries: ClassVar[int] = 1
@@ -48,14 +46,6 @@ class TackOn:
     def __post_init__(self) -> None:
         if self.top < 1:
             raise ValueError("top is at least 1")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"class-words:{self.words}",)
-
-    @property
-    def reads(self) -> Mapping[str, str]:
-        return {self.words: f"make it: {COMMAND.format(self.words)}, or name yours: --set search.words=FILE"}
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         old = start.text.words[0]

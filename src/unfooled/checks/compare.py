@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.core.victim import TextValue, Victim
+from unfooled.core.victim_oracle import decisions
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, MissingExtraError
-from unfooled.metrics.statistics import f1_interval, wilson
-from unfooled.training.metrics import accuracy, confusion, macro_f1
+from unfooled.rates import accuracy, confusion, f1_interval, macro_f1, wilson
 from unfooled.training.preparation import Rows, read_rows
+from unfooled.victims.loading import GivenVictim, as_victim
 
 _WARM = 500  # texts that are predicted before the clock starts
 _PANELS = {
@@ -56,42 +57,40 @@ class Measured:
 
 
 def compare(
-    victims: Iterable[Victim],
+    victims: Iterable[GivenVictim],
     data: Given,
     *,
     label_map: Mapping[str, str] | None = None,
     bare: bool = False,
-    seed: int = 0,
 ) -> list[Measured]:
     """Measure each on the same rows; two of one name are numbered.
 
-    `victims` may load one after the other: none is kept. `bare` also times a bare forward loop, where there
-    is a model to loop.
+    `victims` are what `attack` takes, and may load one after the other: none is kept. `bare` also times a
+    bare forward loop, where there is a model to loop.
 
     Example:
 
-        >>> (measured,) = unfooled.compare([unfooled.load_victim("fake")], unfooled.load_data("reviews.csv"))
+        >>> (measured,) = unfooled.compare(["fake"], "reviews.csv")
         >>> measured.accuracy
         1.0
     """
     data = as_dataset(data)
     measured: list[Measured] = []
     names: Counter[str] = Counter()
-    for victim in victims:
+    for given in victims:
+        victim = as_victim(given)
         rows, skipped = read_rows(data.aligned(victim.labels, label_map))
         if not len(rows):
             raise DataError(f"{data.name}: no row can be used", "check the text and label columns")
         names[victim.name] += 1
         times = names[victim.name]
         name = victim.name if times == 1 else f"{victim.name} ({times})"
-        measured.append(measure(victim, rows, name=name, skipped=skipped, bare=bare, seed=seed))
-        del victim  # before the next one is loaded
+        measured.append(measure(victim, rows, name=name, skipped=skipped, bare=bare))
+        del victim, given  # before the next one is loaded
     return measured
 
 
-def measure(
-    victim: Victim, rows: Rows, *, name: str = "", skipped: int = 0, bare: bool = False, seed: int = 0
-) -> Measured:
+def measure(victim: Victim, rows: Rows, *, name: str = "", skipped: int = 0, bare: bool = False) -> Measured:
     order = sorted(range(len(rows)), key=lambda i: _length(rows.texts[i]))
     texts = [rows.texts[i] for i in order]
     # A network's libraries prepare themselves for each new shape of a batch, which is not counted. Others
@@ -105,7 +104,7 @@ def measure(
     table = confusion(rows.labels[order], predicted, len(victim.labels))
     hits = int(np.trace(table))
     low, high = wilson(hits, len(rows))
-    f1_low, f1_high = f1_interval(table, seed)
+    f1_low, f1_high = f1_interval(table)
     tokens, padding = after[0] - before[0], after[1] - before[1]
     rate = len(rows) / max(seconds, 1e-9)
     record = training_record(victim)
@@ -262,7 +261,7 @@ def plot(measured: Sequence[Measured], title: str, paths: Sequence[Path]) -> Non
 
 def _predict(victim: Victim, texts: Sequence[TextValue]) -> NDArray[np.intp]:
     step = max(1, victim.batch_size)
-    parts = [victim.predict(texts[at : at + step]).argmax(axis=1) for at in range(0, len(texts), step)]
+    parts = [decisions(victim.predict(texts[at : at + step])) for at in range(0, len(texts), step)]
     return np.concatenate(parts)
 
 

@@ -22,18 +22,19 @@ from unfooled.checks.illusions.verdict import MISSING_CONTROL, Rival, Verdict, j
 from unfooled.checks.naming import load_models, roles
 from unfooled.checks.replay import Sample
 from unfooled.core.recipe import Recipe, fitted, load_recipe
-from unfooled.core.result import Result
+from unfooled.core.result import ATTACKED, NO_CLASS, Result, decided
 from unfooled.core.session import Settings
 from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, UserError
-from unfooled.metrics.statistics import f1_interval
-from unfooled.metrics.summary import Mean, Rate, Tries, cautions, decided
-from unfooled.runs.attack import Run, rows_to_read
+from unfooled.metrics.summary import COUNTS, Mean, Rate, Recall, Tries, cautions
+from unfooled.rates import confusion, f1_interval, macro_f1
+from unfooled.runs.attack import Run
 from unfooled.runs.export import export
 from unfooled.runs.remarks import write_remark
-from unfooled.training.metrics import confusion, macro_f1
+from unfooled.runs.row_choice import rows_for
+from unfooled.victims.loading import GivenVictim
 
 CLEAN_LIMIT = 2000
 DRAWS = 15
@@ -69,6 +70,8 @@ class ModelReport:
     verdict: Verdict | None
     tries: Tries  # of the attack on this model
     cautions: tuple[str, ...]  # what must be said beside the numbers of that attack
+    classes: tuple[Recall, ...]  # right before and under the attack, of the rows of each class
+    abstained: Rate  # ties between classes under the attack, as the attack saw them
 
     def to_dict(self) -> dict[str, Any]:
         rates = {name: getattr(self, name).to_dict() for name in _RATES}
@@ -80,6 +83,8 @@ class ModelReport:
             **rates,
             "macro_f1": {"value": self.f1, "low": self.f1_low, "high": self.f1_high},
             **means,
+            "classes": [one.to_dict() for one in self.classes],
+            "abstained": self.abstained.to_dict(),
             "errors": self.errors,
             "chance": self.chance,
             "checks": [check.to_dict() for check in self.checks],
@@ -97,6 +102,7 @@ class Evaluation:
     models: tuple[ModelReport, ...]
     notes: tuple[str, ...]
     out: Path
+    rows: str = ""  # what must be said about the rows that were taken
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
@@ -113,17 +119,19 @@ class Evaluation:
             "n": self.n,
             "models": [one.to_dict() for one in self.models],
             "notes": list(self.notes),
+            "rows": self.rows,
             "out": str(self.out),
         }
 
 
 def evaluate(
-    models: Mapping[str, Victim | str],
+    models: Mapping[str, GivenVictim],
     data: Given,
     recipe: Recipe | str = "textfooler",
     *,
     out: str | Path,
     limit: int | None = None,
+    first: bool = False,
     clean_limit: int = CLEAN_LIMIT,
     base: str | None = None,
     control: str | None = None,
@@ -136,10 +144,11 @@ def evaluate(
     watcher: Watcher | None = None,
     restart: bool = False,
 ) -> Evaluation:
-    """Evaluate `models` (name to victim, or to what `load_victim` takes) on the same rows.
+    """Evaluate `models` (name to victim, to what `load_victim` takes, or to a function) on the same rows.
 
     The base is the model called `base` (or the first), the control the one called `retuned`. `limit` is the
-    number of rows to attack; clean accuracy is measured on up to `clean_limit`. `averages` and `draws` say
+    number of rows to attack, a sample with each class in its share, or with `first` the first ones; clean
+    accuracy is measured on up to `clean_limit`. `averages` and `draws` say
     how often random models are asked during and after an attack. `checks` are names of illusion checks, all
     of them by default. A name may stand for another model inside a wrapper, as in `"overconfident:base"`.
 
@@ -156,11 +165,15 @@ def evaluate(
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     victims = load_models(models)  # all of them now: a wrong path must not show up after hours
     labels = victims[base].labels
-    n = rows_to_read(dataset.aligned(labels, label_map), fitted(recipe, victims[base]), limit)
+    settings = settings or Settings()
+    aligned = dataset.aligned(labels, label_map)
+    chosen = rows_for(aligned, fitted(recipe, victims[base]), limit, seed=settings.seed, first=first)
+    n = chosen.rows
     bench = Bench(
         recipe=recipe,
-        settings=settings or Settings(),
+        settings=settings,
         rows=n,
+        first=first,
         workers=workers,
         averages=tuple(sorted(averages)),
         draws=draws,
@@ -198,7 +211,13 @@ def evaluate(
         reports.append(_report(subjects[name], role, scored[name], rivals[name], verdict))
     notes = () if control or len(models) == 1 else (MISSING_CONTROL,)
     return Evaluation(
-        attack=bench.recipe.full_name, data=dataset.name, n=n, models=tuple(reports), notes=notes, out=out
+        attack=bench.recipe.full_name,
+        data=dataset.name,
+        n=n,
+        models=tuple(reports),
+        notes=notes,
+        out=out,
+        rows=chosen.notice,
     )
 
 
@@ -224,11 +243,11 @@ def _attacked(
     with bench.watcher.wait(f"{name}: a look at the model"):
         looks, gradients = _looked_at(bench, victim, data, folder, hard)
     subject = Subject(name, victim, data, folder, looks, gradients)
-    keys = {one.key for one in islice(data, bench.rows)}
+    keys = {one.key for one in bench.taken(data, bench.rows)}
     flags = bench.attack(subject, subject.facing, subject.attack_run, title="attack")
     if not looks.random:
         # A model may be random only where it is unsure: the attack has been there.
-        again = [one for one in subject.results() if one.outcome in ("success", "failure")][:_ASKED_AGAIN]
+        again = [one for one in subject.results() if one.outcome in ATTACKED][:_ASKED_AGAIN]
         gap = same_again(victim, [_final(one) for one in again], [one.perturbed_probs for one in again])
         if gap > _DIFFERENT:
             subject.looks = dataclasses.replace(looks, chance="by nature", spread=gap)
@@ -274,7 +293,7 @@ def _premade(subject: Subject) -> dict[int, Result]:
 def _scored(bench: Bench, subject: Subject, premade: Mapping[int, Result], rows: int) -> list[Result]:
     """The model's answers to every row, and to the pre-made sample where the row has one."""
     samples = []
-    for example in islice(subject.data, rows):
+    for example in bench.taken(subject.data, rows):
         if example.problem:
             continue
         sample = Sample.of(example, subject.victim.labels[example.label])
@@ -327,16 +346,29 @@ def _report(
         active=Rate.of(*counted(subject.standing.active)),
         seen=Rate.of(sum(decided(one.perturbed_probs) == one.label for one in told), len(told)),
         worst=Rate.of(*counted(subject.standing.worst)),
-        queries=Mean.of([one.queries for one in attacked]),
-        words=Mean.of([len(one.edits) for one in won]),
-        share=Mean.of([one.share for one in won]),
+        queries=Mean.of([one.queries for one in attacked], COUNTS),
+        words=Mean.of([len(one.edits) for one in won], COUNTS),
+        share=Mean.of([one.share for one in won], COUNTS),
         errors=sum(right is None for right in subject.standing.worst.values()),
         chance=subject.looks.chance,
         checks=tuple(subject.checks),
         verdict=verdict,
         tries=tries,
         cautions=cautions(warnings, tries),
+        classes=_by_class(subject, told),
+        abstained=Rate.of(sum(decided(one.perturbed_probs) == NO_CLASS for one in told), len(told)),
     )
+
+
+def _by_class(subject: Subject, results: Sequence[Result]) -> tuple[Recall, ...]:
+    """Of each class the rows that are right before the attack and under it, as fresh draws judge it."""
+    found = []
+    for number, name in enumerate(subject.victim.labels):
+        own = [one for one in results if one.label == number]
+        before = sum(decided(one.probs) == number for one in own)
+        flags = {one.key: subject.standing.active[one.key] for one in own}
+        found.append(Recall(name, Rate.of(before, len(own)), Rate.of(*counted(flags)), bool(own)))
+    return tuple(found)
 
 
 def _tried(subject: Subject) -> tuple[tuple[str, ...], Tries]:

@@ -3,17 +3,21 @@
 A rule passes when the whole 95 % interval is on the right side of the bound, fails when the whole interval is
 on the wrong side, and is undecided otherwise: a gate must not flip with the luck of a small sample. What an
 attack says that could try nothing on most examples passes no rule either: it is undecided.
+
+A run that may grow until its gate passes is judged by an interval that holds at every size; only where the
+size was fixed before anybody saw a result does the narrower one for a single look apply (`runs/looks.py`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 from xml.etree import ElementTree
 
 from unfooled.errors import UserError
+from unfooled.metrics.decision_intervals import anytime_interval, exact_interval
 from unfooled.metrics.summary import Rate, Summary
 
 Judgement = Literal["pass", "fail", "undecided"]
@@ -64,10 +68,17 @@ class Judged:
         return f"{self.rule}: {rate.value:.1%} ({rate.low:.1%} – {rate.high:.1%}, n = {rate.n})"
 
 
-def apply_rules(summary: Summary, rules: Sequence[Rule]) -> list[Judged]:
+def apply_rules(summary: Summary, rules: Sequence[Rule], *, size_was_fixed: bool = False) -> list[Judged]:
+    """`size_was_fixed`: nobody could have looked before, so that one look is all there is."""
+    interval = exact_interval if size_was_fixed else anytime_interval
     if not rules:
         raise UserError("the gate has no rule", "give one, such as --min-aua 0.6 or --max-success 0.3")
-    return [_with_reason(summary, _judge(rule, _rate(summary, rule))) for rule in rules]
+    return [_with_reason(summary, _judge(rule, _bounded(_rate(summary, rule), interval))) for rule in rules]
+
+
+def _bounded(rate: Rate, interval: Callable[[int, int], tuple[float, float]]) -> Rate:
+    """The same rate, with an interval that errs on either side in at most 2.5 % of all runs."""
+    return Rate(rate.value, *interval(round(rate.value * rate.n), rate.n), rate.n) if rate.n else rate
 
 
 def _with_reason(summary: Summary, judged: Judged) -> Judged:
@@ -122,6 +133,14 @@ def _judge(rule: Rule, rate: Rate) -> Judged:
     return Judged(rule, rate, "pass" if good else "fail" if bad else "undecided")
 
 
+def told_interval(sizes: Sequence[int], size_was_fixed: bool) -> str:
+    """Which interval decided, and why; `sizes` are those at which the gate looked at the run."""
+    if size_was_fixed:
+        return "exact 95 % interval: the run's size was fixed before"
+    looks = f"; looks at this run: {', '.join(f'{size:,}' for size in sizes)} rows" if sizes else ""
+    return f"anytime-valid 95 % interval: the run may grow, and each look counts{looks}"
+
+
 def junit(judged: Sequence[Judged], *, name: str, cautions: Sequence[str] = ()) -> str:
     """JUnit XML: undecided rules are errors, so that no dashboard shows them as passed."""
     counts = {kind: sum(one.judgement == kind for one in judged) for kind in ("fail", "undecided")}
@@ -146,7 +165,7 @@ def junit(judged: Sequence[Judged], *, name: str, cautions: Sequence[str] = ()) 
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-def markdown(judged: Sequence[Judged], *, name: str, cautions: Sequence[str] = ()) -> str:
+def markdown(judged: Sequence[Judged], *, name: str, interval: str, cautions: Sequence[str] = ()) -> str:
     """A few lines for a pull request; `name` and `cautions` are Markdown already."""
     marks = {"pass": "✅ pass", "fail": "❌ fail", "undecided": "❔ undecided"}
     lines = [
@@ -161,6 +180,7 @@ def markdown(judged: Sequence[Judged], *, name: str, cautions: Sequence[str] = (
     for one in judged:
         measured = str(one).removeprefix(f"{one.rule}: ")
         lines.append(f"| {one.rule} | {measured} | {marks[one.judgement]} |")
+    lines += ["", interval[0].upper() + interval[1:] + "."]
     if any(one.judgement == "undecided" and not one.reason for one in judged):
         lines += ["", "Undecided: the 95 % interval lies on both sides of the bound. Attack more examples."]
     return "\n".join(lines) + "\n"

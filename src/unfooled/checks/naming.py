@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from unfooled.core.victim import CLASSIFICATION, Victim, task_of
 from unfooled.errors import UserError, VictimError
 from unfooled.plugins import registry, unknown_name
-from unfooled.victims.loading import load_victim
+from unfooled.victims.loading import GivenVictim, as_victim, load_victim
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
@@ -31,11 +32,11 @@ def roles(names: Sequence[str], base: str | None, control: str | None) -> tuple[
     return base, control
 
 
-def load_models(models: Mapping[str, Victim | str], **options: Any) -> dict[str, Victim]:
+def load_models(models: Mapping[str, GivenVictim], **options: Any) -> dict[str, Victim]:
     """Every model as a victim; `options` are those of `load_victim`."""
-    specs = resolve({name: spec for name, spec in models.items() if isinstance(spec, str)})
+    specs = resolve({name: str(spec) for name, spec in models.items() if isinstance(spec, str | Path)})
     loaded = {
-        name: load_victim(specs[name], **options) if isinstance(given, str) else given
+        name: load_victim(specs[name], **options) if name in specs else as_victim(given)
         for name, given in models.items()
     }
     for name, victim in loaded.items():

@@ -17,16 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import unfooled
-from unfooled.core.example import Example
-from unfooled.core.result import Outcome, Result
+from unfooled.core.result import NO_CLASS, Example, Outcome, Result, decided
 from unfooled.core.victim import Probabilities, TextValue, Victim
 from unfooled.core.victim_oracle import DECIMALS, validate
 from unfooled.data.labels import match_labels
 from unfooled.errors import DataError, UserError, VictimError
-from unfooled.metrics.summary import decided
-from unfooled.runs.attack import Observer, Run
+from unfooled.runs.attack import Observer, Run, run_folder
 from unfooled.runs.file import RunFile
 from unfooled.text import Edit, Text
+from unfooled.victims.loading import GivenVictim, as_victim
 
 _PORTION = 500
 
@@ -82,9 +81,23 @@ def read_samples(source: str | Path) -> list[Sample]:
         ]
 
 
+def fooling_texts(path: Path, labels: tuple[str, ...]) -> list[tuple[TextValue, int]]:
+    """Texts that fooled the model they were made on, with their true class in the order of `labels`."""
+    found: list[tuple[TextValue, int]] = []
+    for sample in read_samples(path):
+        if sample.fooled and sample.made:
+            if sample.label not in labels:
+                raise DataError(
+                    f"{path}: the class {sample.label!r} is none of the model's ({', '.join(labels)})",
+                    "take samples made on a model with the same classes",
+                )
+            found.append((sample.value(edited=True), labels.index(sample.label)))
+    return found
+
+
 def replay(
-    samples: str | Path | Iterable[Sample],
-    victim: Victim,
+    samples: Run | str | Path | Iterable[Sample],
+    victim: GivenVictim,
     *,
     out: str | Path,
     label_map: Mapping[str, str] | None = None,
@@ -99,13 +112,15 @@ def replay(
 
     Example:
 
-        >>> run = unfooled.replay("runs/x", unfooled.load_victim("fake"), out="runs/again")
+        >>> run = unfooled.replay("runs/x", "fake", out="runs/again")
         >>> run.summary().accuracy_under_attack.value
         0.0
     """
-    if isinstance(samples, str | Path):
-        name = name or str(samples)
-        samples = [one for one in read_samples(samples) if one.fooled]
+    victim = as_victim(victim)
+    if isinstance(samples, Run | str | Path):
+        name = name or str(samples.path if isinstance(samples, Run) else samples)
+        with run_folder(samples) as source:
+            samples = [one for one in read_samples(source) if one.fooled]
         if not samples:
             raise DataError(
                 f"{name}: holds no sample that fooled its model", "give a run with successes, or its export"
@@ -198,11 +213,14 @@ def _result(
         outcome, note = "error", f"{type(problem).__name__}: {problem}"
         before = after = ()
     elif decided(before) != label:
-        outcome, note = "skipped", "the victim was wrong before the attack"
+        wrong = "abstained" if decided(before) == NO_CLASS else "was wrong"
+        outcome, note = "skipped", f"the victim {wrong} before the attack"
     elif not one.made:
         outcome, note = "skipped", "there is no sample of this row"
     else:
-        outcome, note = ("success" if decided(after) != label else "failure"), ""
+        said = decided(after)
+        outcome = "failure" if said == label else "abstained" if said == NO_CLASS else "success"
+        note = ""
     fields = dict(one.fields)
     return Result(
         key=one.key,

@@ -10,22 +10,22 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from unfooled.core.engine import Engine
 from unfooled.core.program import Program, ask
-from unfooled.core.result import Result
+from unfooled.core.result import Result, decided, decision_name
 from unfooled.core.victim import TextValue, Victim
 from unfooled.core.victim_oracle import oracle_for
 from unfooled.data.labels import match_labels
 from unfooled.errors import RunFileError
 from unfooled.files import write_json
-from unfooled.metrics.summary import Rate, decided
-from unfooled.runs.attack import Run, on_disk
+from unfooled.metrics.summary import Rate
+from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import RunFile
-from unfooled.victims.loading import load_victim
+from unfooled.victims.loading import GivenVictim, as_victim
 
 FORMAT = 1
 FOLDER = "transfer"
@@ -121,7 +121,7 @@ class Transfer:
 
 def transfer(
     run: Run | str | Path,
-    victim: Victim | str,
+    victim: GivenVictim,
     *,
     label_map: Mapping[str, str] | None = None,
     observer: TransferObserver | None = None,
@@ -130,7 +130,8 @@ def transfer(
     """Score the texts found by a run on another model, and keep the answer beside the run.
 
     `label_map` pairs names of the run's classes with the model's, where they differ. An answer that is there
-    for the same texts and the same model is read, not computed, unless `again`.
+    for the same texts and the same model is read, not computed, unless `again`. Beside a run held in memory
+    nothing is kept.
 
     Example:
 
@@ -138,9 +139,14 @@ def transfer(
         >>> found.errors
         0
     """
-    observer = observer or TransferObserver()
-    run = on_disk(run)
-    victim = load_victim(victim) if isinstance(victim, str) else victim
+    with run_folder(run) as folder:
+        found = _transfer(folder, as_victim(victim), label_map, observer or TransferObserver(), again)
+    return replace(found, run=str(run.path)) if isinstance(run, Run) else found
+
+
+def _transfer(
+    run: Path, victim: Victim, label_map: Mapping[str, str] | None, observer: TransferObserver, again: bool
+) -> Transfer:
     with closing(RunFile.read(run)) as file:
         digest, labels, environment = file.content_digest(), file.labels, file.header["environment"]
         successes = list(file.results(outcome="success"))
@@ -199,7 +205,8 @@ def _score(
     for finished in engine.run(jobs):
         result = results[finished.key]  # type: ignore[index]
         label = numbers[result.label]
-        first = victim.labels[numbers[decided(result.perturbed_probs)]]
+        said = decided(result.perturbed_probs)
+        first = decision_name(victim.labels, numbers[said] if said >= 0 else said)
         observer.scored()
         if finished.value is None:
             yield Moved(result.key, victim.labels[label], "", "", 0.0, 0.0, first, str(finished.error))
@@ -208,8 +215,8 @@ def _score(
         yield Moved(
             key=result.key,
             label=victim.labels[label],
-            before=victim.labels[decided(before)],
-            after=victim.labels[decided(after)],
+            before=decision_name(victim.labels, decided(before)),
+            after=decision_name(victim.labels, decided(after)),
             p_before=before[label],
             p_after=after[label],
             first=first,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import Annotated, Any
@@ -9,9 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from unfooled import __version__
-from unfooled.cli.command import AllCommands, Group, LazyGroup, Table
-from unfooled.cli.exits import Exit
-from unfooled.cli.pipes import ending_with_the_reader
+from unfooled.cli.command import WING, AllCommands, Group, LazyGroup, Table
+from unfooled.cli.exits import Exit, ending_with_the_reader
 from unfooled.errors import UserError
 
 COMMANDS: Table = {
@@ -32,7 +32,7 @@ COMMANDS: Table = {
         "Show and save the words that speak most for each class, for the attacks that swap them.",
     ),
     "analyse": (
-        "unfooled.cli.analyse:Analyse",
+        WING,
         "Look behind a run: attention and embeddings before and after, confusion, words changed, PCA.",
     ),
     "calibrate": (
@@ -44,7 +44,7 @@ COMMANDS: Table = {
         "Score the texts that fooled one model on other models; nothing is searched anew.",
     ),
     "reproduce": (
-        "unfooled.cli.reproduce:Reproduce",
+        WING,
         "Measure the findings of a paper, judge each claim, and write a page about it.",
     ),
     "harden": (
@@ -77,7 +77,7 @@ COMMANDS: Table = {
         "Pass or fail a run by bounds on its rates, as its intervals allow.",
     ),
     "playground": (
-        "unfooled.cli.playground:OpenPlayground",
+        WING,
         "Open a page to type a text, attack it and watch every step, on one model or two side by side.",
     ),
     "attacks": (
@@ -102,16 +102,13 @@ COMMANDS: Table = {
         "Let people judge adversarial texts: make a study, serve its page, report what they say.",
         {
             "create": (
-                "unfooled.cli.study:Create",
+                WING,
                 "Sample successes of runs, mix in originals and attention checks, "
                 "and give every annotator a code.",
             ),
-            "serve": (
-                "unfooled.cli.study:Serve",
-                "Open the page on which annotators judge, one item at a time.",
-            ),
+            "serve": (WING, "Open the page on which annotators judge, one item at a time."),
             "report": (
-                "unfooled.cli.study:ReportStudy",
+                WING,
                 "Say what people think so far: "
                 "accuracy, naturalness, readability, agreement, quality, disputes.",
             ),
@@ -177,9 +174,16 @@ def _wait_without_spinning() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
+def _collect_rarely() -> None:
+    """The libraries of a model make a million objects that stay. Looking through them for rubbish again and
+    again while they are imported took a sixth of that time."""
+    gc.set_threshold(100_000, 20, 100)
+
+
 def main() -> None:
     """Run the command; a user's error is shown without a traceback."""
     _wait_without_spinning()
+    _collect_rarely()
     with ending_with_the_reader(Exit.NOT_READ):
         try:
             app()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import typer
 from rich.console import Console
@@ -13,8 +14,8 @@ from unfooled.attacks.parts.goals import only_class
 from unfooled.cli.command import option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.live import LiveObserver
-from unfooled.cli.options import Clean, Data, LabelMap, Model, Thresholds
-from unfooled.cli.render import show_run
+from unfooled.cli.options import Clean, Data, LabelMap, Model, Thresholds, one_kind_of_rows
+from unfooled.cli.summary import show_run
 from unfooled.cli.values import listed, pairs, slug
 from unfooled.core.recipe import (
     Recipe,
@@ -26,12 +27,10 @@ from unfooled.core.recipe import (
 )
 from unfooled.core.session import Settings
 from unfooled.core.victim import CLASSIFICATION, Victim, task_of
-from unfooled.data.dataset import Dataset
 from unfooled.errors import UserError
+from unfooled.plugins import registry
 from unfooled.runs.attack import attack
-
-if TYPE_CHECKING:
-    from unfooled.translation.parallel import ParallelText
+from unfooled.runs.task import Examples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +54,10 @@ Examples:
     data: str = option(..., "CSV, TSV, JSONL (.gz), Parquet, datasets folder, set name.", "-d")
     attack: str = option("textfooler", "A name from `unfooled attacks`.", "-a")
     out: Path | None = option(None, "Folder of the run. [default: runs/…]", "-o")
-    limit: int | None = option(None, "Attack the first N rows (of the class of --only).", "-n", min=1)
+    limit: int | None = option(None, "Attack N rows: a seeded sample, each class in its share.", "-n", min=1)
+    first: int | None = option(None, "Attack the first N rows instead.", min=1)
     sample: int | None = option(None, "Attack N rows drawn at random (seeded).", min=1)
+    final: bool = option(False, "Fix the number of rows: the run cannot grow, and one look may judge it.")
     workers: int = option(1, "Processes; one per core is best.", "-w", min=1)
     seed: int = option(0, "Same seed, same results.", min=0)
     budget: int | None = option(None, "Most victim queries per example.", min=1)
@@ -86,6 +87,7 @@ Examples:
     json: bool = option(False, "Print the summary as JSON and nothing else.")
 
     def run(self) -> int:
+        one_kind_of_rows(self.first, self.limit)
         out = self.out or Path("runs") / slug(self.attack, self.model, self.data)
         recipe = chosen_recipe(self)
         victim = self.load_model(self.model, thresholds=self.thresholds())
@@ -104,11 +106,13 @@ Examples:
                     dataset,
                     recipe,
                     out=out,
-                    limit=self.limit,
+                    limit=self.first or self.limit,
+                    first=self.first is not None,
                     workers=self.workers,
                     settings=settings,
                     target=self.target,
                     label_map=self.mapped_labels(),
+                    final=self.final,
                     observer=observer,
                     restart=self.restart,
                 )
@@ -123,18 +127,18 @@ Examples:
         return Exit.SOME_ERRORS if summary.errors else Exit.DONE
 
 
-def _data(options: Attack, victim: Victim) -> Dataset | ParallelText:
+def _data(options: Attack, victim: Victim) -> Examples:
     rows: dict[str, Any] = {"sample": options.sample, "seed": options.seed}
-    if task_of(victim.capabilities) == CLASSIFICATION:
+    task = task_of(victim.capabilities)
+    if task == CLASSIFICATION:
         return options.load(options.data, edit=options.edit, clean=options.clean, **rows)
-    from unfooled.translation.parallel import load_parallel
-
     if options.clean or options.edit or options.label_column:
         raise UserError(
             f"{victim.name} writes text: --clean, --edit and --label-column are for classifiers",
             "leave them out",
         )
-    return load_parallel(
+    load: Callable[..., Examples] = registry.load("loader", task)
+    return load(
         options.data,
         columns=listed(options.text_column),
         split=options.split,

@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hint
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from unfooled.cli.exits import Exit
 from unfooled.plugins import registry
 
 _DECLARED = "unfooled.cli"  # in the metadata of a field: how it is typed
@@ -62,7 +63,11 @@ def build(name: str, kind: type[Command], help: str) -> TyperCommand:
     def callback(**given: Any) -> None:
         command = kind(**{name: tuple(v or ()) if name in several else v for name, v in given.items()})
         with command.trusted():
-            raise typer.Exit(command.run() or 0)
+            try:
+                code = command.run() or 0
+            except BrokenPipeError:  # a pipe other than the output's own; click would call it a failure
+                code = Exit.NOT_READ
+            raise typer.Exit(code)
 
     parameters = [
         _parameter(name, metadata, hints[name], defaults[name]) for name, metadata in _declared(kind).items()
@@ -110,39 +115,60 @@ class Group:
 
 
 Table = Mapping[str, tuple[str, str] | Group]  # name: ("module:Class", the line that --help shows) or a group
+WING = ""  # in place of "module:Class": a wing has put it into the registry, under what is typed
 
 
 class Commands(Mapping[str, Any]):
-    """Those of a table, each imported when it is asked for."""
+    """Those of a table, each imported when it is asked for; those of a wing that was left out are not there.
 
-    def __init__(self, table: Table) -> None:
+    `before` is what is typed before their names.
+    """
+
+    def __init__(self, table: Table, before: str = "") -> None:
         self._table = table
+        self._before = before
         self._built: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
+        if not self.is_here(name):
+            raise KeyError(name)
         if name not in self._built:
-            self._built[name] = self._build(name, self._table[name])
+            self._built[name] = self._build(name)
         return self._built[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._table)
+        return filter(self.is_here, self._table)
 
     def __len__(self) -> int:
-        return len(self._table)
+        return sum(1 for _ in self)
+
+    def is_here(self, name: str) -> bool:
+        entry = self._table.get(name)
+        if isinstance(entry, Group):
+            return len(self._inside(name, entry)) > 0
+        return entry is not None and (
+            entry[0] != WING or f"{self._before}{name}" in registry.names("command")
+        )
 
     def help(self, name: str) -> str:
         entry = self._table[name]
         return entry.help if isinstance(entry, Group) else entry[1]
 
-    def _build(self, name: str, entry: tuple[str, str] | Group) -> Any:
+    def _inside(self, name: str, group: Group) -> Commands:
+        return Commands(group.commands, f"{self._before}{name} ")
+
+    def _build(self, name: str) -> Any:
+        entry = self._table[name]
         if isinstance(entry, Group):
             return LazyGroup(
-                Commands(entry.commands),
+                self._inside(name, entry),
                 name=name,
                 help=entry.help,
                 no_args_is_help=True,
                 rich_markup_mode=None,
             )
+        if entry[0] == WING:
+            return build(name, registry.load("command", f"{self._before}{name}"), entry[1])
         module, _, attribute = entry[0].partition(":")
         return build(name, getattr(importlib.import_module(module), attribute), entry[1])
 
@@ -150,24 +176,25 @@ class Commands(Mapping[str, Any]):
 class AllCommands(Commands):
     """Those of the table, and those of plug-ins."""
 
-    def __getitem__(self, name: str) -> Any:
-        if name in self._table or name in self._built:
-            return super().__getitem__(name)
-        if name not in registry.names("command"):
-            raise KeyError(name)
-        return self._built.setdefault(name, build(name, registry.load("command", name), self.help(name)))
-
     def __iter__(self) -> Iterator[str]:
-        yield from self._table
-        yield from (name for name in registry.names("command") if name not in self._table)
+        yield from super().__iter__()
+        yield from filter(self._is_plug_in, registry.names("command"))
 
-    def __len__(self) -> int:
-        return len(list(iter(self)))
+    def is_here(self, name: str) -> bool:
+        return super().is_here(name) or self._is_plug_in(name)
 
     def help(self, name: str) -> str:
-        if name in self._table:
-            return super().help(name)
-        return inspect.getdoc(registry.load("command", name)) or ""
+        if self._is_plug_in(name):
+            return inspect.getdoc(registry.load("command", name)) or ""
+        return super().help(name)
+
+    def _is_plug_in(self, name: str) -> bool:
+        return name not in self._table and " " not in name and name in registry.names("command")
+
+    def _build(self, name: str) -> Any:
+        if self._is_plug_in(name):
+            return build(name, registry.load("command", name), self.help(name))
+        return super()._build(name)
 
 
 class LazyGroup(TyperGroup):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -11,15 +11,14 @@ from typing import ClassVar
 import typer
 from rich.console import Console
 from rich.status import Status
-from rich.table import Table
 
-from unfooled.checks.compare import Measured, compare, plot, write_csv
+from unfooled.checks.compare import compare, plot, write_csv
 from unfooled.cli.command import argument, option
 from unfooled.cli.options import Clean, Data, LabelMap, Trust
-from unfooled.cli.progress import duration
 from unfooled.cli.values import listed
 from unfooled.core.victim import Victim
 from unfooled.report.diffs import visible
+from unfooled.report.terminal_tables import models_table
 from unfooled.victims.loading import load_victim
 
 
@@ -53,7 +52,7 @@ Examples:
             return
         wide = Console()
         wide.width = max(wide.width, 120)  # a table that is folded cannot be read
-        wide.print(table_of(measured, title))
+        wide.print(models_table(measured, title))
         typer.echo("in brackets: 95 % intervals")
         if self.out is not None:
             typer.echo(f"written: {self.out}/compare.csv, compare.svg, compare.png")
@@ -64,30 +63,3 @@ def _loaded(options: Compare, status: Status) -> Iterator[Victim]:
     for at, spec in enumerate(options.models, start=1):
         status.update(f"{at}/{len(options.models)} {visible(spec)}")
         yield load_victim(spec, labels=listed(options.labels), trust_pickle=options.trust_pickle)
-
-
-def table_of(measured: Sequence[Measured], title: str) -> Table:
-    table = Table(title=visible(title), title_justify="left", box=None, pad_edge=False)
-    table.add_column("model", overflow="fold")
-    headings = ["accuracy", "macro F1", "parameters", "MB", "texts/s"]
-    bare = any(one.of_bare_loop is not None for one in measured)
-    headings += ["of bare loop"] if bare else []
-    for heading in (*headings, "padding", "trained in"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for one in measured:
-        table.add_row(
-            visible(one.name),
-            _rate(one.accuracy, one.accuracy_low, one.accuracy_high),
-            _rate(one.macro_f1, one.macro_f1_low, one.macro_f1_high),
-            "–" if one.parameters is None else f"{one.parameters:,}",
-            "–" if one.megabytes is None else f"{one.megabytes:.1f}",
-            f"{one.texts_per_second:,.0f}",
-            *(["–" if one.of_bare_loop is None else f"{one.of_bare_loop:.0%}"] if bare else []),
-            "–" if one.padding is None else f"{one.padding:.1%}",
-            "–" if one.training_seconds is None else duration(one.training_seconds),
-        )
-    return table
-
-
-def _rate(value: float, low: float, high: float) -> str:
-    return f"{100 * value:.1f} % ({100 * low:.1f}–{100 * high:.1f})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,23 +12,21 @@ from typing import ClassVar
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from unfooled.checks.evaluate import Evaluation, evaluate
+from unfooled.checks.evaluate import evaluate
 from unfooled.checks.illusions.attacking import Watcher
-from unfooled.checks.illusions.checks import check_names
+from unfooled.checks.illusions.checks import all_checks, check_names, help_table
 from unfooled.checks.naming import load_models
 from unfooled.cli.command import argument, option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.live import LiveObserver
-from unfooled.cli.options import Data, LabelMap, Thresholds, Trust
+from unfooled.cli.options import Data, LabelMap, Thresholds, Trust, one_kind_of_rows
 from unfooled.cli.values import listed, pairs, slug
 from unfooled.core.recipe import Recipe, load_recipe, with_everywhere, with_setting
 from unfooled.core.session import Settings
 from unfooled.core.victim import Victim
 from unfooled.errors import UserError
-from unfooled.report.diffs import visible
-from unfooled.report.evaluation import HEADINGS, legend, table_rows, verdict_lines, write_files
+from unfooled.report.evaluation import print_evaluation, write_files
 from unfooled.runs.attack import Observer
 from unfooled.victims.preflight import Preflight
 
@@ -73,10 +71,17 @@ one that others are compared with; retuned is the control: the base trained agai
 Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` shows any single run.
 """
 
-    data: str = option(..., "Labelled texts that none was trained on.", "-d")
+    models: tuple[str, ...] = argument(
+        (),
+        "NAME=MODEL, each model as for `attack --model`.",
+        metavar="NAME=MODEL...",
+        show_default=False,
+    )
+    data: str | None = option(None, "Labelled texts that none was trained on.", "-d")
     attack: str = option("textfooler", "A name from `unfooled attacks`.", "-a")
     out: Path | None = option(None, "Folder of all runs. [default: runs/evaluate-…]", "-o")
-    limit: int = option(500, "Attack the first N rows.", "-n", min=1)
+    limit: int | None = option(None, "Attack N rows, a seeded sample by classes. [default: 500]", "-n", min=1)
+    first: int | None = option(None, "Attack the first N rows instead.", min=1)
     sample: int | None = option(None, "Use N rows drawn at random (seeded).", min=1)
     clean_limit: int = option(2000, "Clean accuracy on up to N rows; they are cheap.", min=1)
     base: str | None = option(None, "Model to compare with. [default: base]")
@@ -95,9 +100,18 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
     neighbours: str | None = option(None, "Neighbour table: name or file.")
     set_: tuple[str, ...] = option((), "Change a setting of the attack: path=value.", "--set")
     any_language: bool = option(False, "Also texts in letters that the attack's words do not know.")
+    list_: bool = option(False, "Show the illusion checks in their order.", "--list")
     json: bool = option(False, "Print everything as JSON and nothing else.")
 
     def run(self) -> int:
+        if self.list_:
+            listed_checks = [{"name": check.name, "summary": check.summary} for check in all_checks()]
+            typer.echo(json.dumps(listed_checks, indent=2) if self.json else help_table())
+            return Exit.DONE
+        if not self.models or self.data is None:
+            missing = "--data" if self.models else "NAME=MODEL"
+            raise UserError(f"{missing} is missing", "see unfooled evaluate --help; --list shows the checks")
+        one_kind_of_rows(self.first, self.limit)
         named = self.names()
         out = self.out or Path("runs") / f"evaluate-{slug(self.attack, self.data)}"
         recipe = _recipe(self)
@@ -111,7 +125,8 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
                 data,
                 recipe,
                 out=out,
-                limit=self.limit,
+                limit=self.first or self.limit or 500,
+                first=self.first is not None,
                 clean_limit=self.clean_limit,
                 base=self.base,
                 control=self.control,
@@ -135,7 +150,7 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
         if self.json:
             typer.echo(json.dumps(evaluation.to_dict(), indent=2, ensure_ascii=False))
         else:
-            show(evaluation)
+            print_evaluation(Console(), evaluation)
             typer.echo("\nwritten: " + ", ".join(map(str, files)))
         return Exit.SOME_ERRORS if evaluation.errors else Exit.DONE
 
@@ -172,30 +187,6 @@ class _StageObserver(LiveObserver):
     def checked(self, report: Preflight) -> None:
         if not self.quiet:
             super().checked(report)
-
-
-def show(evaluation: Evaluation) -> None:
-    console = Console()
-    console.width = max(console.width, 150)  # a table that is folded cannot be read
-    title = f"{evaluation.attack} on {evaluation.data}, {evaluation.n} examples"
-    console.print(table_of(title, HEADINGS, table_rows(evaluation)))
-    for line in legend(evaluation):
-        typer.echo(line)
-    for name, (first, *rest) in verdict_lines(evaluation):
-        typer.echo(f"\n{visible(name)}: {visible(first)}")
-        for line in rest:
-            typer.echo(f"  - {visible(line)}")
-    for note in evaluation.notes if not evaluation.verdicts else ():
-        typer.echo(f"\nnote: {note}")
-
-
-def table_of(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = Table(title=visible(title), title_justify="left", box=None, pad_edge=False)
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if place else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(visible, row))
-    return table
 
 
 def _recipe(options: Evaluate) -> Recipe:

@@ -16,13 +16,13 @@ from unfooled.runs.export import export
 class Export(Command):
     EPILOG: ClassVar[str] = """\b
 Examples:
-  unfooled export runs/x results.csv
-  unfooled export runs/x results.parquet
-  unfooled export runs/x results.jsonl
+  unfooled export runs/x -o results.csv
+  unfooled export runs/x -o results.parquet
+  unfooled export runs/x -o results.jsonl
 """
 
     folder: Path = argument(..., "Folder of a run.", metavar="RUN")
-    out: Path = argument(..., "File ending in .csv, .jsonl or .parquet; or a folder.")
+    out: Path = option(..., "File ending in .csv, .jsonl or .parquet; or a folder.", "-o")
     force: bool = option(False, "Replace a file that exists.")
     raw: bool = option(False, "CSV as it is: cells that a spreadsheet would run stay so.")
 

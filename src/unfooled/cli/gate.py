@@ -19,6 +19,7 @@ from unfooled.errors import RunFileError, UserError
 from unfooled.metrics.summary import summarise
 from unfooled.report.diffs import in_markdown, visible
 from unfooled.runs.file import RunFile
+from unfooled.runs.looks import record_look, size_was_fixed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,8 @@ Examples:
   unfooled gate runs/x --min-aua 0.6 --junit gate.xml --markdown gate.md
 \b
 A rule passes or fails when its whole 95 % interval lies on one side of the bound; otherwise it is undecided.
+The interval holds however often a growing run is looked at; it is narrower where the run's size was fixed
+before: a run over all rows of its data, or one made with --final.
 So is a rule that would pass although the attack could try nothing on most examples.
 Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow it with --undecided-passes).
 """
@@ -62,15 +65,20 @@ Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow 
                 )
             summary = summarise(file)
             environment = file.header["environment"]
+            fixed = size_was_fixed(file.header)
+        sizes = record_look(self.folder, summary.total)
         name = f"{environment['attack']} on {environment['victim']}, data {environment['data']}"
-        judged = gate.apply_rules(summary, rules)
+        judged = gate.apply_rules(summary, rules, size_was_fixed=fixed)
+        interval = gate.told_interval(sizes, fixed)
         verdict = gate.overall(judged)
         cautions = [*([str(summary.tries)] if summary.tries.few else []), *summary.cautions]
         if self.junit:
             _write(self.junit, gate.junit(judged, name=visible(name), cautions=list(map(visible, cautions))))
         if self.markdown:
             told = list(map(in_markdown, cautions))
-            _write(self.markdown, gate.markdown(judged, name=in_markdown(name), cautions=told))
+            _write(
+                self.markdown, gate.markdown(judged, name=in_markdown(name), interval=interval, cautions=told)
+            )
         if self.json:
             found = [
                 {
@@ -84,6 +92,8 @@ Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow 
             answer = {
                 "gate": verdict,
                 "rules": found,
+                "interval": "exact" if fixed else "anytime",
+                "looks": sizes,
                 "warnings": list(summary.cautions),
                 "tries": summary.tries.to_dict(),
             }
@@ -93,6 +103,7 @@ Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow 
                 typer.echo(f"{one.judgement:9}  {visible(str(one))}")
             for caution in cautions:
                 typer.echo(f"warning    {visible(caution)}")
+            typer.echo(f"interval   {interval}")
             typer.echo(f"gate: {verdict}")
         if verdict == "undecided" and self.undecided_passes:
             return Exit.DONE

@@ -14,16 +14,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from unfooled.checks import replay
+from unfooled.checks.replay import fooling_texts
 from unfooled.cli.advice import attack_next
 from unfooled.cli.command import Command, option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.options import Training, Trust, check_resume
-from unfooled.cli.progress import HardenProgress, duration
-from unfooled.core.victim import TextValue
+from unfooled.cli.progress import HardenProgress
 from unfooled.defenses.harden import Hardened, harden
 from unfooled.defenses.methods import TRAINING, all_methods, find_method
-from unfooled.errors import DataError, UserError
+from unfooled.errors import UserError
+from unfooled.report.tables import duration
 from unfooled.training.preparation import DEFAULT_SHARE
 from unfooled.victims.loading import load_victim
 
@@ -98,15 +98,15 @@ Settings without a flag of their own: --set name=value. --list shows every setti
         data = None
         if method.kind == "train" and self.data is not None:
             data = self.load(self.data, limit=self.limit)
-        samples = read_samples(self.samples, load_victim(self.model).labels) if self.samples else None
+        samples = fooling_texts(self.samples, load_victim(self.model).labels) if self.samples else None
         console = Console(stderr=True, quiet=self.json)
         with HardenProgress(console, method.name) as observer:
             try:
                 hardened = harden(
-                    method.name,
                     self.model,
-                    self.out,
-                    data=data,
+                    data,
+                    method=method.name,
+                    out=self.out,
                     valid=self.validation(self.data) if self.data else DEFAULT_SHARE,
                     options=self.given(MethodSettings),
                     samples=samples,
@@ -120,20 +120,6 @@ Settings without a flag of their own: --set name=value. --list shows every setti
                 )
         _show(hardened, self)
         return Exit.DONE
-
-
-def read_samples(path: Path, labels: tuple[str, ...]) -> list[tuple[TextValue, int]]:
-    """Texts that fooled the model they were made on, with their true class in the order of `labels`."""
-    found: list[tuple[TextValue, int]] = []
-    for sample in replay.read_samples(path):
-        if sample.fooled and sample.made:
-            if sample.label not in labels:
-                raise DataError(
-                    f"{path}: the class {sample.label!r} is none of the model's ({', '.join(labels)})",
-                    "take samples made on a model with the same classes",
-                )
-            found.append((sample.value(edited=True), labels.index(sample.label)))
-    return found
 
 
 def show_methods(*, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import typer
 
 from unfooled.cli.command import Command, argument, option
-from unfooled.cli.render import show_run
+from unfooled.cli.summary import show_run
 from unfooled.cli.values import listed
 from unfooled.runs.textattack_logs import import_textattack
 

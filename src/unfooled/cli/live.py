@@ -18,8 +18,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from unfooled.core.life import Estimate, Life
-from unfooled.core.result import Result
+from unfooled.core.result import ATTACKED, Result
+from unfooled.core.session import Life
 from unfooled.report.diffs import visible
 from unfooled.runs.attack import Observer
 from unfooled.victims.preflight import Preflight
@@ -38,6 +38,41 @@ class _Told(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         return Text(self._tell())
+
+
+class Estimate:
+    """How much longer, from what finished examples took and how far the others are.
+
+    Counting examples alone says "one second" for as long as the last of them take: those that the victim
+    gets wrong end at once, and hundreds are under way side by side. So the unit is the question. An example
+    that has asked more than finished ones did is taken to need half as much again as it has had.
+    """
+
+    def __init__(self) -> None:
+        self._finished = self._attacked = self._queries = 0
+
+    def finished(self, queries: int, *, attacked: bool) -> None:
+        self._finished += 1
+        self._attacked += attacked
+        self._queries += queries if attacked else 0
+
+    def seconds(self, life: Life, left: int, elapsed: float) -> float | None:
+        """For `left` examples, `elapsed` seconds after the start; None while there is nothing to go by."""
+        if not left:
+            return 0.0
+        if not life.answered or elapsed <= 0:
+            return None
+        live = min(life.examples, left)
+        spent = max(0, life.answered - self._queries)  # by those that are still under way
+        if self._attacked:
+            usual = self._queries / self._attacked
+            waiting = (left - live) * self._attacked / self._finished
+            rest = max(usual * live - spent, spent / 2) + usual * waiting
+        elif left > live:
+            return None  # nothing has ended, so how long the next ones take is not known
+        else:
+            rest = spent / 2
+        return max(rest, life.open) * elapsed / life.answered
 
 
 class LiveObserver(Observer):
@@ -112,10 +147,10 @@ class LiveObserver(Observer):
 
     def finished(self, result: Result) -> None:
         self.done += 1
-        self._estimate.finished(result.queries, attacked=result.outcome in ("success", "failure"))
+        self._estimate.finished(result.queries, attacked=result.outcome in ATTACKED)
         self._errors += result.outcome == "error"
         self._successes += result.outcome == "success"
-        self._attacked += result.outcome in ("success", "failure")
+        self._attacked += result.outcome in ATTACKED
         broken = f"{self._successes}/{self._attacked} fooled"
         if self._errors:
             broken += f", {self._errors} err"

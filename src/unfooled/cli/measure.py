@@ -14,7 +14,8 @@ from rich.progress import Progress
 
 from unfooled.cli.command import argument, option
 from unfooled.cli.options import TrustCode
-from unfooled.metrics.measures import measure_run, parse_measure
+from unfooled.errors import UserError
+from unfooled.metrics.measures import described_measures, help_table, measure_run, parse_measure
 from unfooled.metrics.summary import Mean
 from unfooled.runs.file import RunFile
 
@@ -28,15 +29,22 @@ Examples:
 \b
 Measures: similarity[:minilm, use, potion] · perplexity[:trigram, smollm2] · grammar[:harper, link-grammar] ·
 edit-distance · same-pos · changed-pos. link-grammar needs the program link-parser (Debian: link-grammar).
+--list shows all, those of plug-ins too.
 """
 
-    folder: Path = argument(..., "Folder of a finished run.", metavar="RUN")
+    folder: Path | None = argument(None, "Folder of a finished run.", metavar="RUN", show_default=False)
     with_: tuple[str, ...] = option(
         (), "A measure, repeated for several. [default: similarity, edit-distance]", "--with"
     )
+    list_: bool = option(False, "Show the measures and what each asks by default.", "--list")
     json: bool = option(False, "As JSON.")
 
     def run(self) -> None:
+        if self.list_:
+            typer.echo(json.dumps(described_measures(), indent=2) if self.json else help_table())
+            return
+        if self.folder is None:
+            raise UserError("RUN is missing", "see unfooled measure --help; --list shows the measures")
         names = self.with_ or ("similarity", "edit-distance")
         with Progress(console=Console(stderr=True, quiet=self.json), transient=True) as bar:
             task = bar.add_task("measuring")

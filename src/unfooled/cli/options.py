@@ -130,6 +130,11 @@ class Training(Data):
         return self.load(self.valid) if named else self.load(data, split=self.valid)
 
 
+def one_kind_of_rows(first: int | None, limit: int | None) -> None:
+    if first is not None and limit is not None:
+        raise UserError("--first and --limit contradict each other", "give one of them")
+
+
 def check_resume(*, resume: bool, restart: bool) -> None:
     if resume and restart:
         raise UserError("--resume and --restart contradict each other", "give one of them")

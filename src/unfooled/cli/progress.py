@@ -101,10 +101,3 @@ class HardenProgress(TrainProgress):
         self._progress.update(self._work[what], completed=done)
         if done >= total:
             self._progress.update(self._work[what], visible=self._task is None)
-
-
-def duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s"

@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import typer
 from rich.console import Console
 
-from unfooled.checks.illusions.attacking import read_results
-from unfooled.checks.illusions.diagnosis import look
-from unfooled.checks.illusions.wrappers import Votes
-from unfooled.checks.replay import read_samples, replay
+from unfooled.checks.replay import read_samples
+from unfooled.checks.replayed import replay_on_models
 from unfooled.cli.command import argument, option
-from unfooled.cli.evaluate import LiveWatcher, NamedModels, table_of
+from unfooled.cli.evaluate import LiveWatcher, NamedModels
 from unfooled.cli.exits import Exit
 from unfooled.cli.values import slug
-from unfooled.core.victim import Victim
 from unfooled.errors import UserError
-from unfooled.metrics.summary import Rate, decided
 from unfooled.report.evaluation import rate
+from unfooled.report.terminal import wide_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +28,7 @@ Examples:
   unfooled replay runs/x --models base=models/bert other=models/lstm
   unfooled replay samples.jsonl --models mine=my_module:classify --out runs/replayed
 \b
-samples.jsonl: written by `unfooled export RUN samples.jsonl`, or any file of objects with text,
+samples.jsonl: written by `unfooled export RUN -o samples.jsonl`, or any file of objects with text,
 perturbed_text and label_name.
 """
 
@@ -49,53 +46,26 @@ perturbed_text and label_name.
                 f"{self.samples}: holds no sample that fooled its model",
                 "give a run with successes, or its export as .jsonl",
             )
-        victims = self.load_models(named)
-        watcher = LiveWatcher(Console(stderr=True, quiet=self.json))
-        rows: list[dict[str, Any]] = []
-        for name, model in victims.items():
-            with watcher.wait(f"{name}: a look at the model"):
-                looks = look(model, [one.value(edited=True) for one in samples[:32]])
-            victim: Victim = Votes(model, draws=self.draws) if looks.random else model
-            with watcher.stage(f"{name}: {len(samples)} samples") as observer:
-                run = replay(
-                    samples,
-                    victim,
-                    out=out / name,
-                    label_map=self.mapped_labels(),
-                    name=str(self.samples),
-                    observer=observer,
-                    restart=self.restart,
-                )
-            keys = {one.key for one in samples}
-            judged = [one for one in read_results(run.path) if one.key in keys and one.outcome != "error"]
-            before = Rate.of(sum(decided(one.probs) == one.label for one in judged), len(judged))
-            after = Rate.of(sum(decided(one.perturbed_probs) == one.label for one in judged), len(judged))
-            rows.append(
-                {
-                    "name": name,
-                    "before": before,
-                    "after": after,
-                    "errors": len(samples) - len(judged),
-                    "random": looks.random,
-                    "run": str(run.path),
-                }
-            )
+        replayed = replay_on_models(
+            samples,
+            self.load_models(named),
+            out=out,
+            draws=self.draws,
+            name=str(self.samples),
+            label_map=self.mapped_labels(),
+            watcher=LiveWatcher(Console(stderr=True, quiet=self.json)),
+            restart=self.restart,
+        )
         if self.json:
-            shown = [row | {key: row[key].to_dict() for key in ("before", "after")} for row in rows]
-            typer.echo(json.dumps(shown, indent=2))
+            typer.echo(json.dumps([model.to_dict() for model in replayed], indent=2))
         else:
             cells = [
-                (
-                    row["name"] + "*" * row["random"],
-                    rate(row["before"]),
-                    rate(row["after"]),
-                    str(row["errors"]),
-                )
-                for row in rows
+                (model.name + "*" * model.random, rate(model.before), rate(model.after), str(model.errors))
+                for model in replayed
             ]
             headings = ("model", "accuracy on the originals", "accuracy on the samples", "errors")
-            Console(width=120).print(table_of(f"{len(samples)} samples of {self.samples}", headings, cells))
+            Console(width=120).print(wide_table(f"{len(samples)} samples of {self.samples}", headings, cells))
             typer.echo("In brackets: 95 % intervals. Errors are in no rate.")
-            if any(row["random"] for row in rows):
+            if any(model.random for model in replayed):
                 typer.echo(f"* decides with the help of chance: the majority of {self.draws} draws counts.")
-        return Exit.SOME_ERRORS if any(row["errors"] for row in rows) else Exit.DONE
+        return Exit.SOME_ERRORS if any(model.errors for model in replayed) else Exit.DONE

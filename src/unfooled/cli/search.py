@@ -13,9 +13,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from unfooled.checks.replay import fooling_texts
 from unfooled.cli.command import option
 from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.harden import read_samples
 from unfooled.cli.live import LiveObserver
 from unfooled.cli.options import Data, Trust, check_resume
 from unfooled.cli.progress import HardenProgress
@@ -79,7 +79,7 @@ importance.png. --list of `unfooled harden` shows the ranges.
             run = self.premade or _premade(self, victim, judged, console)
         except KeyboardInterrupt:
             return interrupted(f"samples made so far are in {self.out}")
-        samples = read_samples(run, victim.labels)
+        samples = fooling_texts(run, victim.labels)
         premade = Rows(
             [text for text, _ in samples], np.array([label for _, label in samples], dtype=np.int64)
         )

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import typer
+from rich.console import Console
+
 from unfooled.cli.command import Command, argument, option
-from unfooled.cli.render import show_run
+from unfooled.metrics.summary import Summary, summarise
+from unfooled.report.terminal import print_run
+from unfooled.runs.file import RunFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,3 +27,16 @@ class ShowSummary(Command):
 
     def run(self) -> None:
         show_run(self.folder, examples=self.examples, as_json=self.json)
+
+
+def show_run(path: Path, *, examples: int, as_json: bool, told: bool = False) -> Summary:
+    """Print a run, or its numbers as JSON. `told`: its notices were shown before."""
+    with closing(RunFile.read(path)) as file:
+        summary = summarise(file)
+        if as_json:
+            notices = (file.header.get("environment") or {}).get("notices") or []
+            more = {"missing": file.missing(), "run": str(path), "notices": notices}
+            typer.echo(json.dumps(summary.to_dict() | more, indent=2))
+        else:
+            print_run(Console(), file, summary, path=path, examples=examples, told=told)
+    return summary

@@ -17,10 +17,11 @@ from unfooled.cli.advice import attack_next
 from unfooled.cli.command import Command, option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.options import Clean, Training, TrustCode, check_resume
-from unfooled.cli.progress import TrainProgress, duration
+from unfooled.cli.progress import TrainProgress
 from unfooled.cli.values import listed
 from unfooled.errors import UserError
-from unfooled.training.families import all_families, find_family, help_table
+from unfooled.report.tables import duration
+from unfooled.training.families import NamedData, all_families, find_family, help_table
 from unfooled.training.sweep import sweep
 from unfooled.training.trainer import ClassifierFamily, Trained, find_classifier, train
 
@@ -120,14 +121,17 @@ Settings without a flag of their own: --set name=value. --list shows every setti
     def load(self, source: str, *, split: str | None = None, **more: Any) -> Any:
         """What the family is trained on."""
         assert self.model is not None
+        text = listed(self.text_column)
         return find_family(self.model).load_data(
-            source,
-            text=listed(self.text_column),
-            label=self.label_column,
-            split=split or self.split,
-            encoding=self.encoding,
-            clean=self.clean,
-            limit=more.get("limit"),
+            NamedData(
+                source=source,
+                text=None if text is None else tuple(text),
+                label=self.label_column,
+                split=split or self.split,
+                encoding=self.encoding,
+                clean=self.clean,
+                limit=more.get("limit"),
+            )
         )
 
 

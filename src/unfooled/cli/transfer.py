@@ -12,14 +12,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.table import Table
 
 from unfooled.checks.transfer import Transfer, TransferObserver, transfer
 from unfooled.cli.command import argument, option
 from unfooled.cli.exits import Exit
 from unfooled.cli.options import LabelMap, Model, Thresholds
-from unfooled.metrics.summary import Rate
 from unfooled.report.diffs import visible
+from unfooled.report.terminal_tables import transfers_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,35 +70,13 @@ class _Bar(TransferObserver):
 
 
 def _show(found: Sequence[Transfer]) -> None:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("attack", overflow="fold")
-    table.add_column("found on", overflow="fold")
-    table.add_column("scored on", overflow="fold")
-    for heading in ("found", "right before", "fooled as well", "95 % interval", "same class"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for one in sorted(found, key=lambda one: (one.run, one.target)):
-        rate = one.rate
-        table.add_row(
-            visible(one.attack),
-            visible(one.source),
-            visible(one.target),
-            f"{one.found:,}" + (f" ({one.errors} errors)" if one.errors else ""),
-            f"{rate.n:,}",
-            _share(rate),
-            f"{rate.low:.1%} – {rate.high:.1%}" if rate.n else "–",
-            _share(one.same_class),
-        )
     wide = Console()
     wide.width = max(wide.width, 120)  # a table that is folded cannot be read
-    wide.print(table)
+    wide.print(transfers_table(found))
     typer.echo(
         "of the texts found, those whose original the other model gets right; errors are in no rate\n"
         "kept beside each run, in its folder transfer/"
     )
-
-
-def _share(rate: Rate) -> str:
-    return f"{rate.value:.1%}" if rate.n else "–"
 
 
 def _brief(one: Transfer) -> dict[str, object]:

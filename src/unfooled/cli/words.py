@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +10,14 @@ from typing import ClassVar
 import typer
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 from unfooled.cli.command import option
 from unfooled.cli.options import Data
 from unfooled.cli.values import listed, pairs
 from unfooled.errors import UserError
 from unfooled.report.diffs import visible
-from unfooled.resources.class_words import KIND, ClassWords
+from unfooled.report.terminal_tables import class_words_table
+from unfooled.resources.class_words import KIND
 from unfooled.training.class_words import count_class_words
 
 
@@ -46,47 +45,15 @@ Examples:
         data = self.load(self.data, edit=self.edit, limit=self.limit)
         console = Console(stderr=True, quiet=self.json)
         examples = track(data, "counting words", total=len(data), console=console, transient=True)
-        words = renamed(count_class_words(data, examples), self.label_map)
+        names = pairs(listed(self.label_map) or (), "--label-map")
+        words = count_class_words(data, examples).renamed(names)
         words.write(self.out, top=self.top)
         if self.json:
             lists = {label: dict(words.strongest(n, self.top)) for n, label in enumerate(words.labels)}
             typer.echo(json.dumps({"out": str(self.out), "strongest": lists}, indent=2, ensure_ascii=False))
             return
-        Console().print(table_of(words, self.top))
+        Console().print(class_words_table(words, self.top))
         typer.echo(f"{len(words.words):,} words of {visible(data.name)}, written: {self.out}")
-
-
-def renamed(words: ClassWords, label_map: str | None) -> ClassWords:
-    """The same counts with other names of the classes."""
-    names = list(words.labels)
-    for old, new in pairs(listed(label_map) or (), "--label-map").items():
-        if old not in words.labels or not new:
-            raise UserError(
-                f"--label-map {f'{old}={new}'!r} renames no class",
-                f"write old=new; classes: {', '.join(words.labels)}",
-            )
-        names[words.labels.index(old)] = new
-    if len(set(names)) < len(names):
-        raise UserError(f"two classes would be called the same: {', '.join(names)}", "check --label-map")
-    return dataclasses.replace(words, labels=tuple(names))
-
-
-def table_of(words: ClassWords, top: int) -> Table:
-    title = "Words that speak most for a class (ratio to the others; count in it/in the others)"
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    lists = [words.strongest(number, top) for number in range(len(words.labels))]
-    for label in words.labels:
-        table.add_column(visible(label), overflow="fold")
-    for rank in range(max(map(len, lists))):
-        table.add_row(
-            *(_cell(words, n, *one[rank]) if rank < len(one) else "" for n, one in enumerate(lists))
-        )
-    return table
-
-
-def _cell(words: ClassWords, label: int, word: str, ratio: float) -> str:
-    counts = words.counts[words.words.index(word)]
-    return f"{visible(word)} ({ratio:.3g}; {counts[label]}/{counts.sum() - counts[label]})"
 
 
 def _check_free(out: Path, *, force: bool) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.core.program import Program, ask
-from unfooled.core.result import Outcome, Result
+from unfooled.core.result import NO_CLASS, Outcome, Result, decided
 from unfooled.errors import BudgetExhaustedError
 from unfooled.text import Text
 
@@ -52,6 +52,7 @@ class Attempt:
         self.budget = budget
         self.asked = 0
         self.best: Scored | None = None
+        self.abstained: Scored | None = None  # the first edited text that the victim has no class for
         self.note = ""  # why a search gave up, where that is not obvious
         self.facts: dict[str, float] = {}  # what else a search found out; written into the result
         self.watch: Watch | None = None  # told of every score; changes nothing
@@ -72,7 +73,10 @@ class Attempt:
     def begin(self) -> Program[tuple[Scored, str]]:
         """The scored original, and why the example is passed over, or nothing."""
         (start,) = yield from self.score([self.original])
-        if int(start.probs.argmax()) != self.label:
+        said = decided(start.probs.tolist())
+        if said == NO_CLASS:
+            return start, "the victim abstained before the attack: its highest probabilities are equal"
+        if said != self.label:
             return start, "the victim was wrong before the attack"
         passed_over = getattr(self.goal, "passed_over", None)  # a goal that does not attack every class
         return start, passed_over(self.label) if passed_over else ""
@@ -122,6 +126,8 @@ class Attempt:
         if not probe and scored:
             self._tried.update(keys[place] for place in places)
             self.best = most_similar([*scored, *([self.best] if self.best else [])])
+            if self.abstained is None:
+                self.abstained = next((text for text in scored if _is_tie(text.probs)), None)
         if self.watch is not None:
             self.watch(scored, probe)
         if refused:
@@ -189,6 +195,10 @@ def most_similar(texts: Sequence[Scored]) -> Scored:
     return max(texts, key=rank)
 
 
+def _is_tie(probs: Row) -> bool:
+    return len(probs) > 1 and int((probs == probs.max()).sum()) > 1
+
+
 def _brief(value: str | tuple[str, ...]) -> Hashable:
     """The text itself, or its digest where keeping hundreds of near-copies would fill the memory."""
     if isinstance(value, str) and len(value) <= 200:
@@ -249,6 +259,12 @@ def conclude(a: Attempt, outcome: Outcome, start: Scored | None, final: Scored |
     """The result of an attempt that began with `start`; `final` is what its search came back with."""
     if final is not None and final.success:
         outcome = "success"
+    elif outcome == "failure":
+        # A search that comes back with nothing may have met a tie on its way.
+        edited = final is not None and final.text.value != a.original.value
+        tie = final if edited else a.abstained
+        if tie is not None and _is_tie(tie.probs):
+            outcome, final, note = "abstained", tie, note or "the victim was brought to a tie"
     end, text = final or start, a.original
     return Result(
         key=a.key,

@@ -12,8 +12,7 @@ import time
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from unfooled.core.oracle import AsyncOracle, Oracle
-from unfooled.core.program import Program
+from unfooled.core.program import AsyncOracle, Oracle, Program
 from unfooled.core.scheduler import Finished, Scheduler, Traffic
 from unfooled.errors import OracleError, UnfooledError, UserError, VictimError
 

@@ -1,4 +1,4 @@
-"""Query programs: search code asks, and somebody else answers.
+"""Query programs and oracles: search code asks, and somebody else answers.
 
 A program is a generator. It yields a list of `Ask`s and is sent one list of answers per ask, in order. It
 never touches a model, a file, the clock or a global random generator, so hundreds of them can share a batch.
@@ -7,7 +7,7 @@ never touches a model, a file, the clock or a global random generator, so hundre
 from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 R = TypeVar("R")
 
@@ -73,3 +73,29 @@ def gather(programs: Sequence[Program[R]]) -> Program[list[R]]:
         for program in programs:
             program.close()
     return [results[index] for index in range(len(programs))]
+
+
+class Oracle(Protocol):
+    """Answers hashable items, one answer each, in order.
+
+    The answer to an item depends on that item alone. `batch_size` is the most items one call may get.
+    An exception means that some item of the call is bad; the engine finds out which.
+    """
+
+    @property
+    def batch_size(self) -> int: ...
+
+    def __call__(self, items: Sequence[Hashable], /) -> Sequence[Any]: ...
+
+
+@runtime_checkable
+class AsyncOracle(Protocol):
+    """An oracle across a network: several calls may be under way at once."""
+
+    @property
+    def batch_size(self) -> int: ...
+
+    @property
+    def concurrency(self) -> int: ...
+
+    async def answer(self, items: Sequence[Hashable], /) -> Sequence[Any]: ...

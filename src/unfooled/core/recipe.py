@@ -17,7 +17,6 @@ from unfooled.core.attempt import Search
 from unfooled.core.victim import task_of
 from unfooled.errors import RunFileError, UnknownNameError
 from unfooled.plugins import registry, unknown_name
-from unfooled.values import read_number, read_truth
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,6 +246,8 @@ def _replaced(part: Any, names: list[str], value: str, path: str) -> Any:
 
 def _parsed(kind: Any, value: str) -> Any:
     """The value as the setting's annotated type; ValueError says what would fit."""
+    from unfooled.values import read_number, read_truth
+
     choices = get_args(kind)
     if get_origin(kind) is Literal:
         if value not in choices:

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from unfooled.batching import Meter
 from unfooled.core.attempt import Attempt, live
 from unfooled.core.engine import Engine
-from unfooled.core.example import Example
-from unfooled.core.life import Life
-from unfooled.core.oracle import AsyncOracle, Oracle
-from unfooled.core.program import Program
+from unfooled.core.program import AsyncOracle, Oracle, Program
 from unfooled.core.recipe import Recipe, all_recipes, fitted, settled
-from unfooled.core.result import Result
+from unfooled.core.result import Example, Result
 from unfooled.core.victim import CLASSIFICATION, Victim, task_of
 from unfooled.core.victim_oracle import oracle_for
 from unfooled.errors import CapabilityError, ResourceError, UserError
 from unfooled.plugins import registry
-from unfooled.resources import fillmask, store
+
+if TYPE_CHECKING:
+    from unfooled.batching import Meter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +61,7 @@ def require_resources(recipe: Recipe) -> dict[str, str]:
     for path, remedy in recipe.files().items():
         if not Path(path).expanduser().is_file():
             raise ResourceError(f"{recipe.full_name} reads the file {path}, which is not here", remedy)
-        found[f"file:{path}"] = store.fingerprint(path)
+        found[f"file:{path}"] = _fingerprint("", path)
     return found
 
 
@@ -75,6 +73,8 @@ def require_oracles(names: Sequence[str], who: str) -> None:
 
 def not_here(who: str, missing: list[str]) -> ResourceError:
     """One message for all that is missing: what can be fetched, and the choices where something cannot."""
+    from unfooled.resources import fillmask, store
+
     long = {one.name for one in store.status() if one.long}
     fetched = [name for name in missing if name not in long]
     steps = [f"run: unfooled resources get {' '.join(fetched)}"] if fetched else []
@@ -88,10 +88,16 @@ def not_here(who: str, missing: list[str]) -> ResourceError:
 
 
 def missing_resources(names: Sequence[str]) -> list[str]:
+    """Of what these oracles read, the resources that are not here. Many attacks read none at all."""
+    variants = _variants(names)
+    if not variants:
+        return []
+    from unfooled.resources import fillmask, store
+
     known = {resource.name: resource.present for resource in store.status()}
     wanted = {
         part
-        for name, variant in _variants(names).items()
+        for name, variant in variants.items()
         for part in (fillmask.parts(variant) if name.startswith("fill:") else (variant,))
     }
     return sorted(name for name in wanted if not known.get(name, True))
@@ -106,9 +112,12 @@ def _variants(names: Sequence[str]) -> dict[str, str]:
 
 def _fingerprint(name: str, variant: str) -> str:
     kind = name.partition(":")[0]
-    own = kind in registry.names("fingerprint")
-    found: str = registry.load("fingerprint", kind)(variant) if own else store.fingerprint(variant)
-    return found
+    if kind in registry.names("fingerprint"):
+        own: str = registry.load("fingerprint", kind)(variant)
+        return own
+    from unfooled.resources import store
+
+    return store.fingerprint(variant)
 
 
 def require_capabilities(recipe: Recipe, victim: Victim) -> None:
@@ -166,6 +175,36 @@ def open_oracles(
 ) -> dict[str, Oracle | AsyncOracle]:
     """Everything the recipe asks, the victim last."""
     return open_named(recipe.oracles(), victim, opened) | {"victim": oracle_for(victim)}
+
+
+class Life(NamedTuple):
+    """How far a running attack is, for whoever watches it: numbers that can be read at any time.
+
+    Questions are texts put to the victim, and whatever else an attack asks.
+    """
+
+    examples: int = 0  # under way
+    answered: int = 0  # questions to the victim, those of a batch that is still being computed included
+    others: int = 0  # questions answered by language models, encoders and the like
+    open: int = 0  # questions to the victim that wait for an answer
+    oldest: int | None = None  # the example that has been under way for longest
+    oldest_asked: int = 0  # its questions so far
+    oldest_answered: int = 0
+
+    @classmethod
+    def together(cls, parts: Iterable[Life]) -> Life:
+        """Of several processes: the sums, and the example that has asked most."""
+        parts = list(parts)
+        slowest = max(parts, key=lambda part: part.oldest_asked, default=cls())
+        return cls(
+            sum(part.examples for part in parts),
+            sum(part.answered for part in parts),
+            sum(part.others for part in parts),
+            sum(part.open for part in parts),
+            slowest.oldest,
+            slowest.oldest_asked,
+            slowest.oldest_answered,
+        )
 
 
 class Session:

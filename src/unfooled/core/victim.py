@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import math
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from unfooled.errors import VictimError
 
 TextValue: TypeAlias = str | tuple[str, ...]  # one text, or one string per field of a pair
 Probabilities: TypeAlias = NDArray[np.float64]  # [texts, classes], rows sum to 1
@@ -70,6 +75,15 @@ class Victim(Protocol):
         ...
 
 
+def gives(victim: object, *names: str) -> bool:
+    """Whether a victim has all of these methods, also where it hands them on from the victim inside it.
+
+    From Python 3.12 on, `isinstance` with a protocol looks at the class alone and misses what `__getattr__`
+    gives.
+    """
+    return all(callable(getattr(victim, name, None)) for name in names)
+
+
 class Reloadable:
     """A victim that another process can load again: `load_victim(victim.spec, **victim.options)`."""
 
@@ -126,3 +140,64 @@ def digest_files(paths: Iterable[Path]) -> str:
         with path.open("rb") as file:
             parts += [path.name, hashlib.file_digest(file, "sha256").hexdigest()]
     return digest(*parts)
+
+
+# -- the options of adapters: how to name one to the user, their types and their limits ------------
+
+
+def option(name: str, value: Any) -> str:
+    """How to set an adapter's option, on the command line and in Python."""
+    typed = value if isinstance(value, str) else json.dumps(value)
+    return f"--victim-option {shlex.quote(f'{name}={typed}')} (in Python: {name}={value!r})"
+
+
+def as_type(name: str, value: Any, default: Any) -> Any:
+    """`value` in the type of the option's default. The command line gives text, or what JSON makes of it."""
+    if isinstance(default, bool):
+        return _as_bool(name, value)
+    if isinstance(default, (int, float)):
+        return _as_number(name, value, default)
+    if isinstance(default, str) and not isinstance(value, str):
+        return json.dumps(value, default=str)  # a name or a path such as 0, which reads like a number
+    return value
+
+
+def require_positive(**sizes: float) -> None:
+    """Sizes of which 0 or less makes no sense."""
+    for name, value in sizes.items():
+        if not (math.isfinite(value) and value > 0):
+            least = "at least 1" if isinstance(value, int) else "above 0"
+            raise VictimError(
+                f"{name}={value} makes no sense: it must be {least}",
+                f"write {option(name, type(value)(1))} or another number, or leave it out",
+            )
+
+
+def require_not_negative(**numbers: float) -> None:
+    for name, value in numbers.items():
+        if not (math.isfinite(value) and value >= 0):
+            raise VictimError(
+                f"{name}={value} makes no sense: it must be at least 0",
+                f"write {option(name, type(value)(0))} or another number, or leave it out",
+            )
+
+
+def _as_bool(name: str, value: Any) -> bool:
+    from unfooled.values import read_truth
+
+    try:
+        return read_truth(value)
+    except ValueError:
+        raise VictimError(
+            f"{name}={value} is neither true nor false", f"write {option(name, True)}"
+        ) from None
+
+
+def _as_number(name: str, value: Any, default: float) -> float:
+    from unfooled.values import read_number
+
+    try:
+        return read_number(value, whole=isinstance(default, int))
+    except (TypeError, ValueError, OverflowError):
+        kind = "number" if isinstance(default, float) else "whole number"
+        raise VictimError(f"{name}={value} is not a {kind}", f"write {option(name, default)}") from None

@@ -13,11 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from unfooled.core.example import Example
-from unfooled.data import cleaning
-from unfooled.data.cleaning import require_steps
+from unfooled.core.result import Example
 from unfooled.data.columns import Columns, choose_columns
-from unfooled.data.held import pairs_or_rows
 from unfooled.data.labels import MOST_LABELS, Coding, code_labels, label_value, match_labels
 from unfooled.data.readers import Row, Source, check_width
 from unfooled.errors import DataError
@@ -72,6 +69,7 @@ class Dataset:
     _first: Mapping[str, int] = field(repr=False)  # number of the first row with each label value
     _declared: bool = field(repr=False)  # the source itself names its classes
     cleaning: tuple[str, ...] = ()  # steps that every text goes through; see `cleaning.py`
+    _kept: tuple[int, ...] | None = field(default=None, repr=False)  # keys, rising; None: the whole selection
 
     @classmethod
     def from_pairs(
@@ -83,6 +81,8 @@ class Dataset:
         name: str = "pairs",
     ) -> Dataset:
         """Texts (or named fields) and labels that are in memory already."""
+        from unfooled.data.held import pairs_or_rows
+
         opened = pairs_or_rows(pairs, name)
         return build(opened.source, text=opened.text, label=opened.label, edit=edit, labels=labels)
 
@@ -133,8 +133,18 @@ class Dataset:
         names = tuple(victim_labels)
         return replace(self, labels=names, _coding=Coding(names, codes, True))
 
+    def classes(self) -> list[int]:
+        """The class of every example, in their order; -1 of a row without one. Reads the data once."""
+        return [-1 if example.problem else example.label for example in self]
+
+    def only(self, keys: Iterable[int]) -> Dataset:
+        """Just the examples of these keys."""
+        return replace(self, _kept=tuple(sorted(keys)))
+
     def cleaned(self, steps: str | Sequence[str]) -> Dataset:
         """The same rows with every text cleaned, by the steps "tweets" stands for or those listed."""
+        from unfooled.data.cleaning import require_steps
+
         return replace(self, cleaning=require_steps(steps))
 
     # -- inside ------------------------------------------------------------------------------------
@@ -145,6 +155,8 @@ class Dataset:
 
     @cached_property
     def _sampled(self) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+        if self._kept is not None:
+            return np.array(self._kept, dtype=np.int64)
         return self._selection.drawn(self._rows)
 
     @cached_property
@@ -156,8 +168,12 @@ class Dataset:
             self.fields, self.edit, self._columns.label, self.labels, sorted(self._coding.codes.items()),
             chosen.offset, chosen.limit, chosen.sample, chosen.seed if chosen.sample is not None else None,
         ]  # fmt: skip
+        if self._kept is not None:
+            settings.append(["only", *self._kept])
         if self.cleaning:
-            settings.append([cleaning.VERSION, *self.cleaning])
+            from unfooled.data.cleaning import VERSION
+
+            settings.append([VERSION, *self.cleaning])
         digest.update(json.dumps(settings).encode())
         return digest.hexdigest()
 
@@ -165,7 +181,9 @@ class Dataset:
         content, value, problem = read_row(row, self._columns, self._declared)
         original = content
         if self.cleaning and not problem:
-            content = tuple((name, cleaning.clean(text, self.cleaning).text) for name, text in original)
+            from unfooled.data.cleaning import clean
+
+            content = tuple((name, clean(text, self.cleaning).text) for name, text in original)
             empty = next((name for name, text in content if not text.strip()), None)
             problem = f"nothing is left after cleaning (column {empty!r})" if empty else ""
         code = self._coding.codes.get(value, -1)

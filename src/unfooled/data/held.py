@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 from unfooled.data.huggingface import class_names_of, rows_of
-from unfooled.data.readers import Digest, Memory, Row, Source, row_place
+from unfooled.data.readers import Digest, Held, Memory, Opened, Row, row_place
 from unfooled.errors import DataError
 
 TEXT, LABEL = "text", "label"
@@ -19,16 +19,6 @@ FORMS = (
     "give pairs of text and label, a dict of columns, a pandas DataFrame, a datasets.Dataset, a file's path "
     "or what load_data returns"
 )
-# What may be given where data is asked for in Python, beside what is loaded already.
-Held: TypeAlias = Mapping[str, Any] | Iterable[Any]
-
-
-class Opened(NamedTuple):
-    """Rows, and the columns of text and label where these need no guess."""
-
-    source: Source
-    text: tuple[str, ...] | None = None
-    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

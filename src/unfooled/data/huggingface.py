@@ -9,25 +9,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from unfooled.data.readers import LONGEST_ROW, Digest, Row, digest_file, not_regular, row_place
+from unfooled.data.readers import LONGEST_ROW, Digest, Row, TableOnDisk, digest_file, not_regular, row_place
 from unfooled.errors import DataError, MissingExtraError
 
 _BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class SavedFolder:
+class SavedFolder(TableOnDisk):
     """A folder written by `save_to_disk`; memory-mapped, so its size does not matter."""
 
-    path: Path
     split: str
-
-    @property
-    def name(self) -> str:
-        return self.path.name
-
-    def place(self, number: int) -> str:
-        return row_place(number)
 
     def columns(self) -> tuple[str, ...]:
         return tuple(_open_folder(self.path, self.split).column_names)

@@ -10,9 +10,7 @@ from typing import TypeAlias
 
 from unfooled.data.dataset import Dataset, Selection, build
 from unfooled.data.delimited import Delimited
-from unfooled.data.held import Held, Opened, open_held
-from unfooled.data.huggingface import HubName, SavedFolder, is_saved_folder
-from unfooled.data.readers import JsonLines, Parquet, Source, not_regular, open_regular
+from unfooled.data.readers import Held, JsonLines, Opened, Parquet, Source, not_regular, open_regular
 from unfooled.errors import DataError
 
 VARIABLE = "UNFOOLED_DATA"
@@ -67,7 +65,7 @@ def load_data(
         >>> data.labels, len(data)
         (('negative', 'positive'), 4)
     """
-    opened = Opened(_open(source, split, encoding)) if isinstance(source, str | Path) else open_held(source)
+    opened = Opened(_open(source, split, encoding)) if isinstance(source, str | Path) else _held(source)
     dataset = build(
         opened.source,
         text=text or opened.text,
@@ -85,10 +83,16 @@ def as_dataset(given: Given, *, labels: Sequence[str] | None = None) -> Dataset:
         return given
     if isinstance(given, str | Path):
         return load_data(given)
-    opened = open_held(given)
+    opened = _held(given)
     # Pairs are written for one model, so their numbers are its classes; a table may have an order of its own.
     names = labels if opened.label is not None else None
     return build(opened.source, text=opened.text, label=opened.label, labels=names)
+
+
+def _held(given: Held) -> Opened:
+    from unfooled.data.held import open_held
+
+    return open_held(given)
 
 
 def named_sets() -> list[str]:
@@ -104,6 +108,8 @@ def _open(source: str | Path, split: str, encoding: str) -> Source:
         repository, _, configuration = source.removeprefix("hf:").partition(":")
         if not repository:
             raise DataError("hf: needs the name of a data set", "for example hf:stanfordnlp/sst2")
+        from unfooled.data.huggingface import HubName
+
         return HubName(repository, configuration, split)
     try:
         return _open_path(source, split, encoding)
@@ -117,6 +123,8 @@ def _open_path(source: str | Path, split: str, encoding: str) -> Source:
     if isinstance(source, str) and path.name == source and source in named_sets():
         return _named(Path(os.environ[VARIABLE]) / source, split, encoding)
     if path.is_dir():
+        from unfooled.data.huggingface import SavedFolder, is_saved_folder
+
         if is_saved_folder(path):
             return SavedFolder(path, split)
         if named_splits(path):

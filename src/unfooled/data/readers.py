@@ -9,11 +9,11 @@ import json
 import os
 import stat
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from unfooled.errors import DataError, MissingExtraError
 
@@ -84,6 +84,18 @@ class Source(Protocol):
     def digest(self, into: Digest) -> None:
         """Feed in everything that the rows depend on."""
         ...
+
+
+class Opened(NamedTuple):
+    """Rows, and the columns of text and label where these need no guess."""
+
+    source: Source
+    text: tuple[str, ...] | None = None
+    label: str | None = None
+
+
+# What may be given where data is asked for in Python, beside what is loaded already (see `held.py`).
+Held: TypeAlias = Mapping[str, Any] | Iterable[Any]
 
 
 def line_place(number: int) -> str:
@@ -355,7 +367,9 @@ def _json_array(path: Path) -> DataError:
 
 
 @dataclass(frozen=True, slots=True)
-class Parquet:
+class TableOnDisk:
+    """Rows without lines, in a file or a folder that is named after itself."""
+
     path: Path
 
     @property
@@ -365,6 +379,9 @@ class Parquet:
     def place(self, number: int) -> str:
         return row_place(number)
 
+
+@dataclass(frozen=True, slots=True)
+class Parquet(TableOnDisk):
     def columns(self) -> tuple[str, ...]:
         with self._file() as file:
             return tuple(file.schema_arrow.names)

@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from unfooled.core.example import Example
 from unfooled.core.recipe import Recipe, load_recipe
-from unfooled.core.result import Result
+from unfooled.core.result import Example, Result
 from unfooled.core.session import Session, Settings, require_capabilities, require_resources
 from unfooled.defenses.ledger import Ledger
 from unfooled.defenses.methods import Hardening, Method

@@ -17,7 +17,7 @@ from unfooled.core.victim_oracle import validate
 from unfooled.defenses.switch import as_text
 from unfooled.text import Text
 from unfooled.victims.checks import TOLERANCE, check_victim
-from unfooled.victims.randomness import Redrawable
+from unfooled.victims.randomness import is_redrawable
 
 Make = Callable[..., Victim]
 
@@ -68,8 +68,8 @@ def _check_fingerprint(make: Make, model: Victim, victim: Victim) -> None:
 
 
 def _check_draws(make: Make, model: Victim, victim: Victim, texts: Sequence[TextValue]) -> None:
-    _require(isinstance(victim, Redrawable), "there is no redrawn() for other random numbers")
-    assert isinstance(victim, Redrawable)
+    _require(is_redrawable(victim), "there is no redrawn() for other random numbers")
+    assert is_redrawable(victim)
     before = victim.predict(texts)
     again = victim.redrawn(0).predict(texts)
     _require(bool((np.abs(again - before) <= TOLERANCE).all()), "redrawn(0) answers differently")

@@ -21,7 +21,7 @@ from unfooled.core.victim import Probabilities, Reloadable, TextValue, Victim, d
 from unfooled.defenses.switch import text_rng
 from unfooled.defenses.voting import Vote
 from unfooled.errors import CapabilityError
-from unfooled.victims.torch.whitebox import AttentionMaps, WhiteBoxVictim, WordEmbeddings
+from unfooled.victims.torch.whitebox import AttentionMaps, WhiteBoxVictim, WordEmbeddings, is_white_box
 
 BATCH = 512  # texts per call: their copies are many times as many
 
@@ -135,7 +135,7 @@ class Ensemble(Reloadable):
 
     @property
     def _inside(self) -> WhiteBoxVictim:
-        if not isinstance(self.inner, WhiteBoxVictim):
+        if not is_white_box(self.inner):
             raise CapabilityError(f"{self.inner.name} shows nothing of its inside", "use a torch model")
         return self.inner
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from unfooled.core.victim import CLASSIFICATION, TextValue, digest, task_of
+from unfooled.core.victim import CLASSIFICATION, Reloadable, TextValue, Victim, digest, task_of
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import Given, as_dataset
 from unfooled.defenses import saving
@@ -20,7 +20,7 @@ from unfooled.training.networks import BODY
 from unfooled.training.preparation import DEFAULT_SHARE, Prepared, joined, prepare
 from unfooled.training.trainer import ClassifierFamily, Trained, find_classifier, plan_of, train_prepared
 from unfooled.training.watching import TrainObserver
-from unfooled.victims.loading import DEFENSE_FILE, load_victim
+from unfooled.victims.loading import DEFENSE_FILE, GivenVictim, as_victim, load_victim
 from unfooled.victims.torch.huggingface import HuggingFaceVictim
 
 # Taken over from the model's own training, unless said otherwise. The rate only for models without a
@@ -30,21 +30,29 @@ _INHERITED = ("batch", "decay", "warmup", "max_length", "seed")
 
 @dataclass(frozen=True)
 class Hardened:
-    """Where the hardened model lies and how it was made; `trained` is None for a defence around a model."""
+    """The hardened model and how it was made; `trained` is None for a defence around a model."""
 
-    path: Path
+    path: Path | None  # None where it is held in memory
     method: str
     settings: Mapping[str, Any]
     trained: Trained | None = None
-    alone: bool = True  # False where the folder may not name its model: the user does, at each load
+    alone: bool = True  # False where loading takes more than the folder: the model, or its options, again
+    held: Victim | None = field(default=None, repr=False, compare=False)
+
+    def victim(self) -> Victim:
+        """The hardened model, ready to be attacked."""
+        if self.held is not None:
+            return self.held
+        assert self.path is not None
+        return load_victim(self.path)
 
 
 def harden(
-    method: str,
-    model: str,
-    out: str | Path,
-    *,
+    victim: GivenVictim,
     data: Given | None = None,
+    *,
+    method: str,
+    out: str | Path | None = None,
     valid: Given | float = DEFAULT_SHARE,
     options: Mapping[str, Any] | None = None,
     samples: Sequence[tuple[TextValue, int]] | None = None,
@@ -52,34 +60,40 @@ def harden(
     restart: bool = False,
     observer: TrainObserver | None = None,
 ) -> Hardened:
-    """Apply `method` to `model` and write the outcome to the folder `out`.
+    """Apply `method` to `victim` and write the outcome to the folder `out`.
 
-    `data` are the rows to train on; `fuse` and `five` need none. `options` changes what
+    `victim` and `data` are what `attack` takes. `data` are the rows to train on; `fuse` and `five` need none,
+    and without `out` they are held in memory, around any victim. `options` changes what
     `unfooled harden --list` shows. `samples` are texts and classes, in the model's order, for `augment`.
 
     Example:
 
         >>> data = unfooled.load_data("reviews.csv")
         >>> model = unfooled.train("lstm", data, "models/lstm", valid=0, options={"epochs": 1, "hidden": 8})
-        >>> hardened = unfooled.harden("five", str(model.path), "models/five", options={"copies": 4})
+        >>> hardened = unfooled.harden(model.path, method="five", out="models/five", options={"copies": 4})
         >>> unfooled.load_victim("models/five").labels
         ('negative', 'positive')
+        >>> lstm = unfooled.load_victim(model.path)
+        >>> unfooled.harden(lstm, method="five").victim().predict(["a superb film"]).shape
+        (1, 2)
     """
     chosen = find_method(method)
     watcher = observer or TrainObserver()
-    folder = Path(out).expanduser().resolve()
+    folder = None if out is None else Path(out).expanduser().resolve()
     if chosen.kind == "wrap":
-        return _wrap(chosen, model, folder, options or {}, restart=restart)
+        return _wrap(chosen, victim, folder, options or {}, restart=restart)
     if data is None:
         raise UserError(f"{method} trains, and there is nothing to train on", "give --data")
-    base = trainable(model, method)
+    if folder is None:
+        raise UserError(f"{method} trains, and the new model needs a folder", "name one with --out")
+    base = trainable(as_victim(victim), method)
     settings, training, family = settings_for(chosen, base, options or {})
-    data = as_dataset(data)
+    data = as_dataset(data, labels=base.labels)
     rows = prepare(_aligned(data, base), valid, seed=_seed_of(base))
     if samples is not None:
         rows = _with_samples(chosen, rows, samples, watcher)
     plan = plan_of(family, training | {"method": method, **settings}, data.name, rows)
-    plan |= {"hardened": {"method": method, "model": model, "base": base.fingerprint()}}
+    plan |= {"hardened": {"method": method, "model": _spec_of(victim, base), "base": base.fingerprint()}}
     plan["options"]["base"] = base.fingerprint()[:16]
     if folder == base.folder:
         raise UserError(f"{out} is the model to harden", "name another folder with --out")
@@ -92,6 +106,13 @@ def harden(
     return Hardened(folder, method, settings | training, trained)
 
 
+def _spec_of(given: GivenVictim, victim: Victim) -> str:
+    """What loads a victim again; empty for one that was made in this process."""
+    if isinstance(given, str | Path):
+        return str(given)
+    return getattr(victim, "spec", "") or str(getattr(victim, "folder", None) or "")
+
+
 def _aligned(data: Dataset, base: HuggingFaceVictim) -> Dataset:
     try:
         return data.aligned(base.labels)
@@ -102,16 +123,15 @@ def _aligned(data: Dataset, base: HuggingFaceVictim) -> Dataset:
         ) from None
 
 
-def trainable(model: str, method: str) -> HuggingFaceVictim:
+def trainable(victim: Victim, method: str) -> HuggingFaceVictim:
     """The model as a frozen victim, if it is one that can be trained on."""
-    victim = load_victim(model)
     if task_of(victim.capabilities) != CLASSIFICATION:
         raise VictimError(
-            f"{model} writes text, and {method} trains models that choose a class", "give a classifier"
+            f"{victim.name} writes text, and {method} trains models that choose a class", "give a classifier"
         )
     if not isinstance(victim, HuggingFaceVictim) or victim.folder is None:
         raise VictimError(
-            f"{method} trains torch models, and {model} is none",
+            f"{method} trains torch models, and {victim.name} is none",
             "give the folder of a model made by unfooled train (lstm, word-cnn, bert, …) or save_pretrained",
         )
     return victim
@@ -152,18 +172,40 @@ def _require_known_body(before: Mapping[str, Any], base: HuggingFaceVictim) -> N
         )
 
 
-def _wrap(method: Method, model: str, folder: Path, options: Mapping[str, Any], *, restart: bool) -> Hardened:
+def _wrap(
+    method: Method, given: GivenVictim, folder: Path | None, options: Mapping[str, Any], *, restart: bool
+) -> Hardened:
+    if folder is not None:
+        _require_room(folder, restart=restart)
+    model = as_victim(given)
+    spec = _spec_of(given, model)
+    if folder is not None and not spec:
+        raise UserError(
+            f"{model.name} was made in this process, and a folder cannot name it",
+            "leave `out` away and use what victim() gives, or load the model with load_victim",
+        )
+    defended = saving.wrap(method.name, model, settle(method.defaults, options, method.name))
+    if folder is None:
+        return Hardened(None, method.name, defended.describe(), alone=False, held=defended)
+    saving.save(defended, folder, model=spec)
+    alone = saving.loads_alone(folder) and (isinstance(given, str | Path) or not _has_options(model))
+    return Hardened(folder, method.name, defended.describe(), alone=alone, held=None if alone else defended)
+
+
+def _has_options(model: Victim) -> bool:
+    """Whether it was loaded with more than its name, which a folder does not keep."""
+    options = model.options if isinstance(model, Reloadable) else {}
+    return any(value for name, value in options.items() if name != "name")
+
+
+def _require_room(folder: Path, *, restart: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file", "name a folder for the defence")
-    holds = [one.name for one in folder.iterdir()] if folder.is_dir() else []
+    holds = [file.name for file in folder.iterdir()] if folder.is_dir() else []
     if holds and not (restart and set(holds) == {DEFENSE_FILE}):
         if set(holds) == {DEFENSE_FILE}:
             raise UserError(f"{folder} already holds a defence", "--restart replaces it")
         raise UserError(f"{folder} is not empty ({holds[0]})", "name another folder with --out")
-    settled = settle(method.defaults, options, method.name)
-    victim = saving.wrap(method.name, load_victim(model), settled)
-    saving.save(victim, folder, model=model)
-    return Hardened(folder, method.name, victim.describe(), alone=saving.loads_alone(folder))
 
 
 def _with_samples(

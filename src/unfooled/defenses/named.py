@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from unfooled.core.victim_options import option
+from unfooled.core.victim import option
 from unfooled.errors import VictimError
 from unfooled.resources.manifest import built_in
 from unfooled.victims.loading import split_spec

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from unfooled.core.victim import Victim, digest
+from unfooled.core.victim_oracle import decisions
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import Given, as_dataset
 from unfooled.defenses.ensemble import ask_in_batches
@@ -26,9 +27,9 @@ from unfooled.defenses.methods import TRAINING, Method, find_method
 from unfooled.defenses.saving import wrap
 from unfooled.defenses.settings import settle
 from unfooled.errors import DataError, MissingExtraError, UserError
-from unfooled.files import write_json
+from unfooled.files import put_in_place, write_json
 from unfooled.training.preparation import Rows
-from unfooled.training.sweep import close_abandoned, draw
+from unfooled.training.sweep import close_abandoned, draw, give_up
 from unfooled.training.watching import TrainObserver
 from unfooled.victims.loading import load_victim
 
@@ -180,10 +181,7 @@ class _Search:
             clean, premade = _accuracy(victim, self.clean), _accuracy(victim, self.premade)
         except UserError as error:
             # Settings that do not fit together cost one trial, not the search.
-            trial.set_user_attr("broken", error.cause)
-            study.tell(trial, state=_failed())
-            self.observer.note(f"trial {number + 1} failed: {error.cause}")
-            self.observer.tried(number + 1, None)
+            give_up(study, trial, number, error, self.observer)
             return
         value = self.balance * clean + (1 - self.balance) * premade
         better = value > max((one.value for one in _complete(study)), default=-1.0)
@@ -199,10 +197,10 @@ class _Search:
         if self.method.kind == "wrap":
             return wrap(self.method.name, self.base, settings)
         harden(
-            self.method.name,
             self.model,
-            scratch,
-            data=self.data,
+            self.data,
+            method=self.method.name,
+            out=scratch,
             options=settings,
             restart=True,
             observer=self.observer,
@@ -212,12 +210,11 @@ class _Search:
     def _keep(self, settings: Mapping[str, Any], scratch: Path, *, better: bool) -> None:
         """The best so far lies in its place before the trial counts, so that a stop loses neither."""
         best = self.out / BEST
-        if better:
+        if better and self.method.kind == "wrap":
             shutil.rmtree(best, ignore_errors=True)
-            if self.method.kind == "wrap":
-                harden(self.method.name, self.model, best, options=settings)
-            else:
-                scratch.rename(best)
+            harden(self.model, method=self.method.name, out=best, options=settings)
+        elif better:
+            put_in_place(scratch, best)
         shutil.rmtree(scratch, ignore_errors=True)
 
     def _write(
@@ -304,8 +301,7 @@ def _claim(out: Path, plan: Mapping[str, Any], *, resume: bool, restart: bool) -
 
 
 def _accuracy(victim: Victim, rows: Rows) -> float:
-    decided = ask_in_batches(victim, rows.texts).argmax(axis=1)
-    return float(np.mean(decided == rows.labels))
+    return float(np.mean(decisions(ask_in_batches(victim, rows.texts)) == rows.labels))
 
 
 def _finished(study: Any) -> list[Any]:
@@ -354,12 +350,6 @@ def _importance(study: Any) -> dict[str, float]:
     except (ImportError, RuntimeError, UserWarning, ValueError):
         return {}
     return {name: round(float(value), 4) for name, value in found.items()}
-
-
-def _failed() -> Any:
-    import optuna
-
-    return optuna.trial.TrialState.FAIL
 
 
 def _require_optuna() -> None:

@@ -38,7 +38,7 @@ from unfooled.core.program import Program, ask
 from unfooled.core.questions import GradientItem, WordVectors, mark
 from unfooled.core.victim import TextValue
 from unfooled.errors import UserError
-from unfooled.resources.stopwords import STOPWORDS
+from unfooled.stopwords import STOPWORDS
 from unfooled.text import Text, match_case
 
 Similarity = Literal["none", "rank", "filter"]

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unfooled.core.engine import Engine
-from unfooled.core.oracle import AsyncOracle, Oracle
-from unfooled.core.program import Program
+from unfooled.core.program import AsyncOracle, Oracle, Program
 from unfooled.core.session import open_named, require_oracles
 from unfooled.core.victim import TextValue, Victim
 from unfooled.defenses.ledger import Ledger

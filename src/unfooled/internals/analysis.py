@@ -1,7 +1,8 @@
 """What lies behind a run's numbers: the figures of the papers, computed from a run file and its victim.
 
-    analysis = analyse("runs/x", victim=load_victim("model"), data=load_data("mr", split="train"))
+    analysis = unfooled.analyse("runs/x", victim="models/bert", data="mr")
     analysis.embeddings.sentence.value        # R_e
+    analysis.save("analysis/x")
 
 | part       | needs                                             |
 |------------|---------------------------------------------------|
@@ -14,7 +15,7 @@
 | neighbours | the victim, and a table of nearest words          |
 | field      | the victim, and that it is a torch model          |
 
-What cannot be made is left out, and a note says why. `report.analysis_folder` writes everything to a folder.
+What cannot be made is left out, and a note says why.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from unfooled.core.result import Result
 from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import Given, as_dataset
-from unfooled.errors import RunFileError, UserError, VictimError
+from unfooled.errors import ResourceError, RunFileError, UserError, VictimError
 from unfooled.internals.attention import Attention, compare_attention, shifts_of
 from unfooled.internals.embeddings import (
     Embeddings,
@@ -38,14 +39,18 @@ from unfooled.internals.embeddings import (
     compare_embeddings,
     relative_change,
 )
-from unfooled.internals.neighbourhood import Field, Find, Neighbourhood, field, neighbourhood
+from unfooled.internals.figures.heat import WIDTH
+from unfooled.internals.neighbourhood import NEAREST, Field, Find, Neighbourhood, field, neighbourhood
 from unfooled.internals.pairs import Pair, pair_of, portions
 from unfooled.internals.pca import Features, Projection, project, require_vectors
 from unfooled.internals.theorem import Theorem, check_model, check_random, head_weights
 from unfooled.metrics.outcomes import Confusion, WordsChanged, outcomes
+from unfooled.resources.neighbours import open_neighbours
+from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import RunFile
+from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.torch.noise import TorchNoise
-from unfooled.victims.torch.whitebox import WhiteBoxVictim
+from unfooled.victims.torch.whitebox import WhiteBoxVictim, is_white_box
 
 PARTS = ("confusion", "words", "attention", "embeddings", "theorem", "pca", "neighbours", "field")
 _INSIDE = ("attention", "embeddings")
@@ -82,13 +87,19 @@ class Analysis:
     field: tuple[Field, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def save(self, out: str | Path, *, width: int = WIDTH, every_head: bool = False) -> Path:
+        """Write pictures, tables and `index.md` to the folder `out`, as `unfooled analyse` does."""
+        from unfooled.internals.folder import write_analysis  # which takes an analysis
+
+        return write_analysis(self, out, width=width, every_head=every_head)
+
 
 def analyse(
-    run: str | Path,
+    run: Run | str | Path,
     *,
-    victim: Victim | None = None,
-    against: Mapping[str, Victim] | None = None,
-    nearest: Find | None = None,
+    victim: GivenVictim | None = None,
+    against: Mapping[str, GivenVictim] | None = None,
+    nearest: Find | str | None = "",
     data: Given | None = None,
     keys: Sequence[int] | None = None,
     examples: int = 3,
@@ -98,19 +109,29 @@ def analyse(
     seed: int = 0,
     observer: AnalysisObserver | None = None,
 ) -> Analysis:
-    """Analyse a run.
+    """Look behind a run's numbers: what `unfooled analyse` does.
 
     `victim` must be the one that was attacked; `against` are others, such as hardened copies, that are asked
-    about the same words, which `nearest` finds. `keys` chooses the examples that are kept for pictures;
-    without it these are the first `examples` successes. `limit` restricts the look inside to the first ones.
+    about the same words. `nearest` finds these: a table by name or path, the counter-fitted one where it is
+    here, or a function of a word. `keys` chooses the examples that are kept for pictures; without it these
+    are the first `examples` successes. `limit` restricts the look inside to the first ones. `only` names
+    parts: confusion, words, attention, embeddings, theorem, pca, neighbours, field.
+
+    Example:
+
+        >>> analysis = unfooled.analyse("runs/x", victim="fake", only=["confusion", "words"])
+        >>> analysis.confusion.labels, analysis.notes
+        (('negative', 'positive'), ())
     """
     observer = observer or AnalysisObserver()
+    victim = None if victim is None else as_victim(victim)
+    others = {name: as_victim(other) for name, other in (against or {}).items()}
     data = None if data is None else as_dataset(data)
     _check(only, victim, keys)
     if data is not None and "pca" in only and features == "sentence":
         require_vectors(victim)  # now, not after minutes of computing
     notes: list[str] = []
-    with closing(RunFile.read(run)) as file:
+    with run_folder(run) as folder, closing(RunFile.read(folder)) as file:
         header = file.header
         if victim is not None:
             require_same_victim(header, victim)
@@ -134,12 +155,15 @@ def analyse(
             attention, embeddings = _look_inside(
                 results, cast(WhiteBoxVictim, victim), inside, set(successes), total, observer
             )
-        models = {"attacked": victim, **(against or {})} if victim is not None else {}
-        neighbours = _neighbours(chosen, nearest, models, observer, notes) if "neighbours" in only else ()
+        models = {"attacked": victim, **others} if victim is not None else {}
+        neighbours: tuple[Neighbourhood, ...] = ()
+        if "neighbours" in only:
+            find = nearest_words(nearest) if isinstance(nearest, str) and models else nearest
+            neighbours = _neighbours(chosen, find, models, observer, notes)
         fields = _fields(chosen, models, seed, observer, notes) if "field" in only else ()
     environment = header.get("environment") or {}
     return Analysis(
-        run=str(run),
+        run=str(run.path if isinstance(run, Run) else run),
         attack=str(environment.get("attack", "")),
         victim=str(environment.get("victim", "")),
         data=str(environment.get("data", "")),
@@ -155,6 +179,17 @@ def analyse(
         field=fields,
         notes=tuple(notes),
     )
+
+
+def nearest_words(table: str) -> Find | None:
+    """Finds words in a table given by name or path; None where none is given and the usual one is missing."""
+    try:
+        oracle = open_neighbours(table)
+    except ResourceError:
+        if table:
+            raise
+        return None
+    return lambda word: oracle([(word, NEAREST + 2, 0.0)])[0]
 
 
 def require_same_victim(header: dict[str, Any], victim: Victim) -> None:
@@ -206,7 +241,7 @@ def _possible(part: str, victim: Victim | None, successes: int, notes: list[str]
     why = ""
     if victim is None:
         why = "give the attacked model as --model"
-    elif part not in victim.capabilities or not isinstance(victim, WhiteBoxVictim):
+    elif part not in victim.capabilities or not is_white_box(victim):
         why = f"{victim.name} gives none"
     elif not successes:
         why = "no attack was successful"
@@ -276,12 +311,12 @@ def _sides(
 
 def _neighbours(
     chosen: Sequence[Result],
-    nearest: Find | None,
+    nearest: Find | str | None,
     models: Mapping[str, Victim],
     observer: AnalysisObserver,
     notes: list[str],
 ) -> tuple[Neighbourhood, ...]:
-    if not models or nearest is None:
+    if not models or nearest is None or isinstance(nearest, str):
         what = "the attacked model as --model" if not models else "a table of nearest words as --neighbours"
         notes.append(f"no neighbours: give {what}")
         return ()

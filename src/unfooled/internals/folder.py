@@ -124,7 +124,7 @@ def _write_outcomes(folder: AnalysisFolder, analysis: Analysis, title: str) -> N
             "the same as numbers",
             ("when", "true", "decided", "count"),
             (
-                (when, confusion.labels[row], confusion.labels[column], int(count))
+                (when, confusion.labels[row], confusion.decisions(when)[column], int(count))
                 for when in ("before", "after")
                 for (row, column), count in np.ndenumerate(getattr(confusion, when))
             ),
@@ -140,22 +140,32 @@ def _write_outcomes(folder: AnalysisFolder, analysis: Analysis, title: str) -> N
         )
 
 
+def _write_layers(
+    folder: AnalysisFolder,
+    stem: str,
+    about: str,
+    draw: Callable[[Path], list[Path]],
+    kind: type[LayerShift] | type[LayerChange],
+    rows: Iterable[LayerShift | LayerChange],
+) -> None:
+    folder.picture(stem, about, draw)
+    header = [field.name for field in fields(kind)]
+    folder.table(f"{stem}.csv", "the same for each example", header, (asdict(row).values() for row in rows))
+
+
 def _write_attention(
     folder: AnalysisFolder, analysis: Analysis, title: str, width: int, every_head: bool
 ) -> None:
     attention = analysis.attention
     if attention is None:
         return
-    folder.picture(
+    _write_layers(
+        folder,
         "attention-layers",
         "Share of the attention that moved, per layer, mean over the run",
         lambda stem: figures_attention.draw_attention_layers(attention, title, stem),
-    )
-    folder.table(
-        "attention-layers.csv",
-        "the same for each example",
-        [field.name for field in fields(LayerShift)],
-        (asdict(one).values() for one in attention.shifts),
+        LayerShift,
+        attention.shifts,
     )
     for example in attention.examples:
         _write_attention_of(folder, example, title, width, every_head)
@@ -214,16 +224,13 @@ def _write_embeddings(folder: AnalysisFolder, analysis: Analysis, title: str, wi
     embeddings = analysis.embeddings
     if embeddings is None:
         return
-    folder.picture(
+    _write_layers(
+        folder,
         "embedding-layers",
         "Relative change R_e and sparsity of the change, per layer, mean over the run",
         lambda stem: figures_embeddings.draw_embedding_layers(embeddings, title, stem),
-    )
-    folder.table(
-        "embedding-layers.csv",
-        "the same for each example",
-        [field.name for field in fields(LayerChange)],
-        (asdict(one).values() for one in embeddings.changes),
+        LayerChange,
+        embeddings.changes,
     )
     folder.table(
         "sentence-change.csv", "R_e of each sentence vector", ("key", "relative"), embeddings.sentences

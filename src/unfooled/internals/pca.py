@@ -14,7 +14,7 @@ from unfooled.data.dataset import Dataset
 from unfooled.errors import CapabilityError, DataError, MissingExtraError
 from unfooled.metrics.summary import Rate
 from unfooled.training.preparation import text_value
-from unfooled.victims.torch.whitebox import WhiteBoxVictim
+from unfooled.victims.torch.whitebox import WhiteBoxVictim, is_white_box
 
 Numbers = NDArray[np.float64]
 Features: TypeAlias = Literal["tfidf", "sentence"]
@@ -76,7 +76,7 @@ def require_vectors(victim: Victim | None) -> WhiteBoxVictim:
     """The victim, if it has sentence vectors."""
     if victim is None:
         raise CapabilityError("a PCA of sentence vectors needs a model", "give --model, or use --pca tfidf")
-    if "embeddings" not in victim.capabilities or not isinstance(victim, WhiteBoxVictim):
+    if "embeddings" not in victim.capabilities or not is_white_box(victim):
         raise CapabilityError(f"{victim.name} gives no sentence vectors", "use --pca tfidf")
     return victim
 

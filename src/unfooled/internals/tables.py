@@ -179,6 +179,7 @@ def analysis_dict(analysis: Analysis) -> dict[str, Any]:
     if (confusion := analysis.confusion) is not None:
         found["confusion"] = {
             "labels": list(confusion.labels),
+            "decisions": {when: list(confusion.decisions(when)) for when in ("before", "after")},
             "before": confusion.before.tolist(),
             "after": confusion.after.tolist(),
         }

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.result import OUTCOMES, Result
-from unfooled.metrics.summary import Rate, decided
+from unfooled.core.result import ATTACKED, OUTCOMES, Result, decided
+from unfooled.metrics.summary import Rate
+from unfooled.rates import confusion as counted
 
 Column = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -33,11 +34,12 @@ class Ledger:
     p_after: Column
     words: Counts
     changed: Counts
-    queries: Counts
+    queries: Column  # nan where nobody told them
     similarity: Column  # nan where nothing was measured
+    only: int = _NONE  # the class whose rows alone were attacked
 
     @classmethod
-    def read(cls, results: Iterable[Result]) -> Ledger:
+    def read(cls, results: Iterable[Result], *, only: int = _NONE) -> Ledger:
         rows = [_row(one) for one in results]
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(_NAMES)
         kinds = (np.float64 if name in _REAL else np.int64 for name in _NAMES)
@@ -45,7 +47,7 @@ class Ledger:
             name: np.array(column, dtype=kind)
             for name, column, kind in zip(_NAMES, columns, kinds, strict=True)
         }
-        return cls(**given)
+        return cls(**given, only=only)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -56,12 +58,15 @@ class Ledger:
 
     @property
     def judged(self) -> Flags:
-        """Everything but errors: an example that could not be attacked says nothing."""
-        return ~self.has("error")
+        """All but errors, and rows that nobody meant to attack: these say nothing about robustness."""
+        flags: Flags = ~self.has("error")
+        if self.only >= 0:
+            flags &= self.label == self.only
+        return flags
 
     @property
     def attacked(self) -> Flags:
-        flags: Flags = self.has("success") | self.has("failure")
+        flags: Flags = np.isin(self.outcome, [OUTCOMES.index(outcome) for outcome in ATTACKED])
         return flags
 
     @property
@@ -82,8 +87,8 @@ class Ledger:
         return shares
 
 
-_REAL = ("p_before", "p_after", "similarity")
-_NAMES = ("keys", "outcome", "label", "before", "after", *_REAL, "words", "changed", "queries")
+_REAL = ("p_before", "p_after", "similarity", "queries")
+_NAMES = ("keys", "outcome", "label", "before", "after", *_REAL, "words", "changed")
 
 
 def _row(one: Result) -> tuple[float, ...]:
@@ -97,9 +102,9 @@ def _row(one: Result) -> tuple[float, ...]:
         _p_true(one.probs, one.label),
         _p_true(one.perturbed_probs, one.label),
         math.nan if one.similarity is None else one.similarity,
+        one.queries if one.queries_known else math.nan,
         one.words,
         len(one.edits),
-        one.queries,
     )
 
 
@@ -130,15 +135,13 @@ def _point(ledger: Ledger, at: float, counted: Flags) -> Point:
 def confusion(ledger: Ledger, classes: int, *, attacked: bool) -> Counts:
     """Rows are true classes, columns decided ones; examples that ended in an error are left out."""
     decisions = ledger.after if attacked else ledger.before
-    table = np.zeros((classes, classes), dtype=np.int64)
     known = ledger.judged & (ledger.label >= 0)
-    np.add.at(table, (ledger.label[known], decisions[known]), 1)
-    return table
+    return counted(ledger.label[known], decisions[known], classes)
 
 
 def query_limits(ledger: Ledger, most: int = 12) -> list[float]:
     """Round budgets (1, 2, 5, 10, …) up to what the run spent at most."""
-    top = int(ledger.queries[ledger.attacked].max(initial=1))
+    top = int(np.nan_to_num(ledger.queries[ledger.attacked]).max(initial=1))
     limits = [float(base * 10**power) for power in range(9) for base in (1, 2, 5)]
     inside = [limit for limit in limits if limit < top]
     return [*inside[-(most - 1) :], float(top)]

@@ -26,13 +26,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from unfooled.core.result import Result
+from unfooled.core.result import Result, decided
 from unfooled.errors import ResourceError, UnfooledError
-from unfooled.metrics.summary import decided
 from unfooled.plugins import registry, unknown_name
 from unfooled.resources import store
 from unfooled.runs import sealed
-from unfooled.runs.attack import Run, on_disk
+from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import MEASURES, RunFile, _explained
 from unfooled.runs.lock import Lock
 
@@ -62,8 +61,22 @@ def all_measures() -> list[Measure]:
     return [registry.load("measure", name) for name in registry.names("measure")]
 
 
+def described_measures() -> list[dict[str, str]]:
+    """What each measure declares, for machines."""
+    return [
+        {
+            "name": measure.name,
+            "title": measure.title,
+            "better": measure.better,
+            "oracle": measure.oracle,
+            "default": measure.default,
+        }
+        for measure in all_measures()
+    ]
+
+
 def help_table() -> str:
-    """The measures, for `--help`."""
+    """The measures, for `--list`."""
     lines = ["Measures:"]
     for measure in all_measures():
         variant = f":{measure.default}" if measure.default else ""
@@ -90,7 +103,8 @@ def before_and_after(ask: Ask, results: Sequence[Result]) -> list[tuple[Any, Any
 def measure(run: Run | str | Path, *names: str) -> dict[str, dict[int, float]]:
     """Measure what a run found and keep it in the run file; values by name and by the example's key.
 
-    `names` are those that `unfooled measure` takes, such as `edit-distance` or `similarity:minilm`.
+    `names` are those that `unfooled measure` takes, such as `edit-distance` or `similarity:minilm`. A run
+    in memory keeps the values there.
 
     Example:
 
@@ -98,10 +112,13 @@ def measure(run: Run | str | Path, *names: str) -> dict[str, dict[int, float]]:
         >>> all(value > 0 for value in found["edit-distance"].values())
         True
     """
-    path = on_disk(run)
-    measured = measure_run(path, names)
-    with closing(RunFile.read(path)) as file:
-        return {name: file.measured(name) for name in measured}
+    with run_folder(run) as path:
+        wanted = measure_run(path, names)
+        with closing(RunFile.read(path)) as file:
+            values = {name: file.measured(name) for name in file.measures()}
+    if isinstance(run, Run) and run.held is not None:
+        run.held.add_measures([(name, key, value) for name in values for key, value in values[name].items()])
+    return {name: values.get(name, {}) for name in wanted}
 
 
 def measure_run(

@@ -18,9 +18,10 @@ def summary_html(summary: Summary) -> str:
         ("queries per attacked example", summary.queries, "{:.1f}"),
     ]
     if not summary.writes:
+        what = f"recall of {escape(summary.only)}" if summary.only else "accuracy"
         rows[:0] = [
-            ("accuracy before attack", summary.accuracy_before, "{:.1%}"),
-            ("accuracy under attack", summary.accuracy_under_attack, "{:.1%}"),
+            (f"{what} before attack", summary.accuracy_before, "{:.1%}"),
+            (f"{what} under attack", summary.accuracy_under_attack, "{:.1%}"),
         ]
     counts = ", ".join(f"{count} {name}" for name, count in summary.counts.items())
     cells = "".join(

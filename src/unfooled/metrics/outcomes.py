@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.result import Result
-from unfooled.metrics.summary import Mean, decided
-from unfooled.training.metrics import confusion
+from unfooled.core.result import ABSTAINED, Result, decided
+from unfooled.metrics.summary import COUNTS, Mean
+from unfooled.rates import confusion
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +25,11 @@ class Confusion:
     @property
     def n(self) -> int:
         return int(self.before.sum())
+
+    def decisions(self, when: str) -> tuple[str, ...]:
+        """Names of the columns `before` or `after`: the classes and, where there are ties, their own."""
+        ties = getattr(self, when).shape[1] > len(self.labels)
+        return (*self.labels, ABSTAINED) if ties else self.labels
 
 
 @dataclass(frozen=True)
@@ -59,5 +64,7 @@ def outcomes(results: Iterable[Result], labels: tuple[str, ...]) -> tuple[Confus
     classes = len(labels)
     return (
         Confusion(labels, confusion(true, first, classes), confusion(true, then, classes)),
-        WordsChanged(dict(sorted(Counter(changed).items())), Mean.of(changed), Mean.of(shares)),
+        WordsChanged(
+            dict(sorted(Counter(changed).items())), Mean.of(changed, COUNTS), Mean.of(shares, COUNTS)
+        ),
     )

@@ -9,6 +9,7 @@ from unfooled.core.result import Result
 from unfooled.metrics.bleu import METRICS, ScoreChange, compare
 
 REFERENCE = "reference"  # the field of a result that holds what a person wrote
+KEYWORD = "keyword"  # the field that holds the word that was to appear
 
 
 class Outputs(NamedTuple):

@@ -13,8 +13,8 @@ from functools import reduce
 import numpy as np
 
 from unfooled.metrics.columns import Column, Flags, Ledger
-from unfooled.metrics.statistics import bootstrap_mean, mcnemar, paired_difference
 from unfooled.metrics.summary import Rate
+from unfooled.rates import mcnemar, mean_interval, paired_difference
 
 BAE_MODES = ("bae-r", "bae-i", "bae-r-or-i")
 
@@ -90,7 +90,8 @@ def differences(first: Ledger, other: Ledger) -> list[Difference]:
     if attacked.any():
         found.append(_decisions("broken", won[attacked], too[attacked]))
         spent = other.queries[two][attacked] - first.queries[one][attacked]
-        found.append(_mean("queries", spent.astype(np.float64)))
+        if (told := np.isfinite(spent)).any():
+            found.append(_mean("queries", spent[told]))
     if both.any():
         words = other.changed[two][both] - first.changed[one][both]
         found.append(_mean("words changed, where both broke it", words.astype(np.float64)))
@@ -104,7 +105,7 @@ def _decisions(name: str, first: Flags, other: Flags) -> Difference:
 
 
 def _mean(name: str, apart: Column) -> Difference:
-    return Difference(name, float(apart.mean()), *bootstrap_mean(apart), len(apart))
+    return Difference(name, float(apart.mean()), *mean_interval(apart), len(apart))
 
 
 def by_attack(attacks: Sequence[str]) -> dict[str, int] | None:

@@ -8,23 +8,25 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from unfooled.core.result import OUTCOMES, Outcome, Result
-from unfooled.metrics.bleu import ScoreChange
-from unfooled.metrics.notebook import summary_html
-from unfooled.metrics.outputs import compare_outputs
-from unfooled.metrics.statistics import bootstrap_mean, f1_interval, wilson
+from unfooled.core.result import ATTACKED, NO_CLASS, OUTCOMES, Outcome, Result, decided
+from unfooled.rates import confusion, f1_interval, macro_f1, mean_interval, wilson
 from unfooled.runs.attack import FEW_EDITS
 from unfooled.runs.file import RunFile
-from unfooled.training.metrics import confusion, macro_f1
+
+if TYPE_CHECKING:
+    from unfooled.metrics.bleu import ScoreChange
 
 _TOP = 10
 _NOTES = 3
 _MOST_PAIRS = 100_000  # counted at a time; the rarest are forgotten beyond that
 _MOST_MESSAGES = 1000
+COUNTS = (0.0, math.inf)  # what a count can be; words changed per word may be more than one
+SHARES = (0.0, 1.0)
 PERCENTILES = (10, 25, 50, 75, 90, 99)
 _ROW = re.compile(r"^(?:line \d+ of the file|row \d+ of the data): ")
 
@@ -68,11 +70,13 @@ class Mean:
     n: int
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Mean:
+    def of(cls, values: Sequence[float], within: tuple[float, float] = (-math.inf, math.inf)) -> Mean:
+        """`within` are the least and the most that a value can be."""
         if not values:
             return cls(math.nan, math.nan, math.nan, math.nan, 0)
         sample = np.asarray(values, dtype=np.float64)
-        return cls(float(sample.mean()), *bootstrap_mean(sample), float(np.median(sample)), len(values))
+        ends = mean_interval(sample, within=within)
+        return cls(float(sample.mean()), *ends, float(np.median(sample)), len(values))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -130,7 +134,7 @@ class Tries:
 
     @classmethod
     def of(cls, results: Iterable[Result], bound: int) -> Tries:
-        attacked = [one for one in results if one.outcome in ("success", "failure") and one.tried is not None]
+        attacked = [one for one in results if one.outcome in ATTACKED and one.tried is not None]
         withstood = [one.tried or 0 for one in attacked if one.outcome == "failure"]
         few = sum(tried < bound for tried in withstood)
         return cls(len(attacked), few, withstood.count(0), bound)
@@ -155,7 +159,10 @@ def _edits(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Errors are in no rate: an example that could not be attacked says nothing about robustness."""
+    """Errors are in no rate: an example that could not be attacked says nothing about robustness.
+
+    Where the rows of one class were attacked, accuracies count these rows, and there is no macro F1.
+    """
 
     counts: dict[Outcome, int]
     accuracy_before: Rate  # right before the attack, of all without errors
@@ -163,9 +170,11 @@ class Summary:
     f1_before: Rate  # macro F1 of the same
     f1_under_attack: Rate
     success_rate: Rate  # of those that were attacked
+    abstained_before: Rate  # ties between classes, of all without errors
+    abstained_under_attack: Rate
     perturbed_share: Mean  # of the successes
     words_changed: Mean  # of the successes
-    queries: Mean  # of all attacked, broken or not
+    queries: Mean  # of all attacked, broken or not, whose queries are known
     query_percentiles: dict[int, float]  # of the same; see PERCENTILES
     similarity: Mean  # of the successes that have one
     substitutions: tuple[Substitution, ...]  # the most frequent ones of the successes, in lower case
@@ -184,7 +193,7 @@ class Summary:
 
     @property
     def attacked(self) -> int:
-        return self.counts["success"] + self.counts["failure"]
+        return sum(self.counts[outcome] for outcome in ATTACKED)
 
     @property
     def errors(self) -> int:
@@ -196,6 +205,8 @@ class Summary:
         return cautions(self.warnings, self.tries)
 
     def _repr_html_(self) -> str:
+        from unfooled.metrics.notebook import summary_html
+
         return summary_html(self)
 
     def recall_of(self, name: str) -> Recall | None:
@@ -212,6 +223,8 @@ class Summary:
             "macro_f1_before": self.f1_before.to_dict(),
             "macro_f1_under_attack": self.f1_under_attack.to_dict(),
             "success_rate": self.success_rate.to_dict(),
+            "abstained_before": self.abstained_before.to_dict(),
+            "abstained_under_attack": self.abstained_under_attack.to_dict(),
             "perturbed_share": self.perturbed_share.to_dict(),
             "words_changed": self.words_changed.to_dict(),
             "queries": {
@@ -257,8 +270,9 @@ def summarise(run: RunFile) -> Summary:
             truth.append(result.label)
             said.append(decided(result.probs))
             said_after.append(decided(result.perturbed_probs))
-        if result.outcome in ("success", "failure"):
-            queries.append(result.queries)
+        if result.outcome in ATTACKED:
+            if result.queries_known:
+                queries.append(result.queries)
             if result.tried is not None:
                 counted += 1
                 few += result.outcome == "failure" and result.tried < bound
@@ -273,19 +287,25 @@ def summarise(run: RunFile) -> Summary:
             _count_pairs(pairs, result)
         elif result.outcome == "error":
             _count_note(notes, result)
-    attacked = counts["success"] + counts["failure"]
+    attacked = sum(counts[outcome] for outcome in ATTACKED)
+    only = only_class(run)
+    own, before, after = (np.asarray(column) for column in (truth, said, said_after))
+    counting = own == only if only >= 0 else np.ones(len(own), dtype=bool)
+    scored = only < 0  # one class alone has no F1 over all of them
     return Summary(
         counts=counts,
-        accuracy_before=_accuracy(truth, said),
-        accuracy_under_attack=_accuracy(truth, said_after),
-        f1_before=Rate.f1(truth, said),
-        f1_under_attack=Rate.f1(truth, said_after),
+        accuracy_before=_accuracy(own[counting], before[counting]),
+        accuracy_under_attack=_accuracy(own[counting], after[counting]),
+        f1_before=Rate.f1(truth, said) if scored else Rate.of(0, 0),
+        f1_under_attack=Rate.f1(truth, said_after) if scored else Rate.of(0, 0),
         success_rate=Rate.of(counts["success"], attacked),
-        perturbed_share=Mean.of(shares),
-        words_changed=Mean.of(changed),
-        queries=Mean.of(queries),
+        abstained_before=Rate.of(said.count(NO_CLASS), len(said)),
+        abstained_under_attack=Rate.of(said_after.count(NO_CLASS), len(said_after)),
+        perturbed_share=Mean.of(shares, COUNTS),
+        words_changed=Mean.of(changed, COUNTS),
+        queries=Mean.of(queries, COUNTS),
         query_percentiles={at: float(np.percentile(queries, at)) for at in PERCENTILES} if queries else {},
-        similarity=Mean.of(similarities),
+        similarity=Mean.of(similarities, (-1.0, 1.0)),
         substitutions=_top(pairs),
         error_notes=tuple(
             ErrorNote(message, count, key)
@@ -293,14 +313,26 @@ def summarise(run: RunFile) -> Summary:
                 :_NOTES
             ]
         ),
-        draws=Mean.of(draws),
-        outputs=compare_outputs(run.results()) if writes else (),
+        draws=Mean.of(draws, SHARES),
+        outputs=_outputs(run) if writes else (),
         writes=writes,
         recalls=_recalls(run.labels, _only(header), truth, said, said_after),
         only=_only(header),
         tries=Tries(counted, few, none, bound),
         warnings=_warnings(header),
     )
+
+
+def _outputs(run: RunFile) -> tuple[ScoreChange, ...]:
+    from unfooled.metrics.outputs import compare_outputs
+
+    return compare_outputs(run.results())
+
+
+def only_class(run: RunFile) -> int:
+    """The number of the class whose rows alone were attacked; -1 where rows of every class were."""
+    wanted = _only(run.header).casefold()
+    return next((at for at, name in enumerate(run.labels) if wanted and name.casefold() == wanted), -1)
 
 
 def _only(header: Mapping[str, Any]) -> str:
@@ -330,12 +362,7 @@ def _recalls(
     return tuple(found)
 
 
-def decided(probs: Sequence[float]) -> int:
-    """The class that the victim decides for; -1 where it writes text and decides nothing."""
-    return max(range(len(probs)), key=probs.__getitem__, default=-1)
-
-
-def _accuracy(truth: Sequence[int], said: Sequence[int]) -> Rate:
+def _accuracy(truth: NDArray[Any], said: NDArray[Any]) -> Rate:
     return Rate.of(int(np.equal(truth, said).sum()), len(truth))
 
 

@@ -14,16 +14,14 @@ from unfooled.checks.illusions.attacking import read_results
 from unfooled.checks.illusions.wrappers import Votes
 from unfooled.checks.replay import Sample, answers, replay
 from unfooled.checks.transfer import transfer
-from unfooled.core.example import Example
 from unfooled.core.recipe import Recipe, load_recipe
-from unfooled.core.result import Result
+from unfooled.core.result import Example, Result, decided
 from unfooled.core.session import Settings
 from unfooled.core.victim import TextValue
 from unfooled.defenses.harden import harden
 from unfooled.errors import RunFileError
 from unfooled.files import write_json, write_whole
 from unfooled.metrics.measures import measure_run
-from unfooled.metrics.summary import decided
 from unfooled.papers import smoke, translation
 from unfooled.papers.stages import (
     Attack,
@@ -74,10 +72,10 @@ def do(stage: Stage, runner: StageRunner, folder: Path) -> None:
         case Harden():
             with runner.watcher.training(stage.name) as trainer:
                 harden(
-                    stage.method,
-                    str(runner.done[stage.model].folder / MODEL),
-                    folder / MODEL,
-                    data=runner.data(stage.data),
+                    runner.done[stage.model].folder / MODEL,
+                    runner.data(stage.data),
+                    method=stage.method,
+                    out=folder / MODEL,
                     options=runner.filled(stage.options),
                     resume=True,
                     observer=trainer,
@@ -162,6 +160,7 @@ def _attack(stage: Attack, runner: StageRunner, folder: Path) -> None:
             runner.recipe(stage),
             out=folder / RUN,
             limit=stage.limit,
+            first=True,  # a plan states its rows
             keys=keys,
             settings=Settings(seed=stage.seed),
             observer=observer,

@@ -7,20 +7,18 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.result import Result
+from unfooled.core.result import ATTACKED, Result, decided
 from unfooled.metrics.bleu import sentence_score
 from unfooled.metrics.outputs import REFERENCE
-from unfooled.metrics.statistics import bootstrap_mean, mcnemar, paired_difference, wilson
-from unfooled.metrics.summary import decided
 from unfooled.papers.carry_out import NOTHING, NUMBERS, RUN, results_in
 from unfooled.papers.runner import Done
 from unfooled.papers.stages import Attack, Show
+from unfooled.rates import mcnemar, mean_interval, paired_difference, wilson
 from unfooled.runs.file import RunFile
 
 Values = dict[int, float]  # by key of the row
@@ -166,31 +164,19 @@ class Findings:
 
 
 def estimated(sample: list[float], unit: str = "") -> Estimate:
-    """Wilson's interval for a share of yes and no, the bootstrap's for anything else."""
+    """Wilson's interval for a share of yes and no, Student's with Hall's correction for anything else."""
     if not sample:
         return Estimate(math.nan, math.nan, math.nan, 0, unit)
     decisions = unit == "%" and set(sample) <= {0.0, 1.0}
-    low, high = wilson(int(sum(sample)), len(sample)) if decisions else mean_interval(sample)
+    low, high = wilson(int(sum(sample)), len(sample)) if decisions else interval_of_enough(sample)
     if unit == "%":
         low, high = max(0.0, low), min(1.0, high)
     return Estimate(float(np.mean(sample)), low, high, len(sample), unit)
 
 
-def mean_interval(sample: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
-    """The bootstrap's, as much wider as Student's t is than the normal: of few rows it is too narrow.
-
-    That is the correction of Hesterberg (2015). Fewer than `FEWEST` rows leave everything possible.
-    """
-    n = len(sample)
-    if n < FEWEST:
-        return -math.inf, math.inf
-    z = NormalDist().inv_cdf(0.975)
-    free = n - 1
-    student = z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
-    wider = math.sqrt(n / free) * student / z
-    value = float(np.mean(sample))
-    low, high = bootstrap_mean(sample)
-    return value - wider * (value - low), value + wider * (high - value)
+def interval_of_enough(sample: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
+    """Of a mean; fewer than `FEWEST` rows leave everything possible."""
+    return mean_interval(sample) if len(sample) >= FEWEST else (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -211,8 +197,8 @@ class Difference:
         first, second = np.asarray(one), scale * np.asarray(other)
         differences = first - second
         decisions = unit == "%" and set(one) | set(other) <= {0.0, 1.0}
-        # Agresti and Min's interval is for differences of decisions; the bootstrap for anything else.
-        low, high = paired_difference(differences) if decisions else mean_interval(differences)
+        # The score interval is for differences of decisions.
+        low, high = paired_difference(differences) if decisions else interval_of_enough(differences)
         p = None
         if decisions and scale == 1.0:
             p = mcnemar(int((differences > 0).sum()), int((differences < 0).sum()))
@@ -231,7 +217,7 @@ class Difference:
 def value_of(one: Result, what: str) -> float | None:
     """A number of one result; None where it has none."""
     head, _, setting = what.partition(":")
-    attacked = one.outcome in ("success", "failure")
+    attacked = one.outcome in ATTACKED
     won = one.outcome == "success"
     match head:
         case "before":

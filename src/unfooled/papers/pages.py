@@ -18,10 +18,10 @@ from unfooled.training.record import read_record
 _LEGEND = (
     "A claim holds, or does not hold, where the whole 95 % interval says so; otherwise, and of fewer than "
     "six rows, it is not decided by this sample. Differences are taken row by row where both sides have the "
-    "same rows. Intervals are Wilson's for rates, Agresti and Min's for paired differences of decisions, and "
-    "bootstrap intervals for means; p is McNemar's. Intervals cover the choice of rows, not that of training "
-    "seeds: each model was trained once. Each claim is judged by itself, at 5 %: of many claims a few are "
-    "judged wrongly by chance."
+    "same rows. Intervals are Wilson's for rates, Tango's for paired differences of decisions, and "
+    "Student's with Hall's correction for means; p is McNemar's. Intervals cover the choice of rows, not "
+    "that of training seeds: each model was trained once. Each claim is judged by itself, at 5 %: of many "
+    "claims a few are judged wrongly by chance."
 )
 
 

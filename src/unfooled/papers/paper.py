@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 from unfooled.errors import UserError
 from unfooled.papers.claims import Claim
@@ -13,6 +13,7 @@ from unfooled.papers.stages import Stage
 
 Scale = Literal["smoke", "small", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
+Size = TypeVar("Size")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,21 @@ class Plan:
     stages: tuple[Stage, ...]
     settings: tuple[str, ...]
     differs: str
+
+
+def by_scale(
+    stages: Callable[[Size], tuple[Stage, ...]],
+    smoke: Size,
+    small: tuple[Size, tuple[str, ...], str],
+    paper: tuple[Size, tuple[str, ...], str],
+) -> Callable[[Scale], Plan]:
+    """Plans of sizes, `settings` and `differs`; the smoke test only shows that every stage can be done."""
+    tiny = (smoke, ("Tiny models and texts.",), "Nothing is meant.")
+    plans = {
+        scale: Plan(stages=stages(size), settings=how, differs=why)
+        for scale, (size, how, why) in zip(SCALES, (tiny, small, paper), strict=True)
+    }
+    return plans.__getitem__
 
 
 @dataclass(frozen=True)

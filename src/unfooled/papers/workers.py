@@ -13,7 +13,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import NoReturn
@@ -75,14 +76,14 @@ def _shared(processes: int) -> Iterator[int]:
     """How many threads each of `processes` has; this one computes with so many in here."""
     share = 1
     with ExitStack() as stack:
-        with suppress(ImportError):
+        if find_spec("torch") is not None:
             import torch
 
             before = torch.get_num_threads()
             share = max(1, before // processes)
             torch.set_num_threads(share)
             stack.callback(torch.set_num_threads, before)
-        with suppress(ImportError):  # the same for numpy and scikit-learn
+        if find_spec("threadpoolctl") is not None:  # the same for numpy and scikit-learn
             from threadpoolctl import threadpool_limits
 
             stack.enter_context(threadpool_limits(share))

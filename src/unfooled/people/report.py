@@ -100,7 +100,7 @@ def people(figures: Figures) -> People:
         headline=headline(figures),
         note=(
             f"{len(figures.annotators)} annotators, {figures.complete} finished, attention checks passed: "
-            f"{passed} of {checks}. Protocol {figures.protocol} ({figures.paper}). Intervals by bootstrap "
+            f"{passed} of {checks}. Protocol {figures.protocol} ({figures.paper}). Intervals are "
             "over the items."
         ),
         columns=tuple(columns),

@@ -81,15 +81,17 @@ def bar_chart(names: Sequence[str], counts: Sequence[int], *, title: str, x_name
     return _svg("".join(parts), title, f"Bar chart. {told}.")
 
 
-def matrix(labels: Sequence[str], table: Sequence[Sequence[int]], *, title: str) -> str:
-    """Counts per true class (rows) and decided class (columns); darker is a larger share of the row."""
-    n = len(labels)
+def matrix(
+    labels: Sequence[str], decisions: Sequence[str], table: Sequence[Sequence[int]], *, title: str
+) -> str:
+    """Counts per true class (rows) and decision (columns); darker is a larger share of the row."""
+    n = len(decisions)
     if not n or n > 12:
         return ""
     left, top, cell = 110, 34, min(90.0, (_WIDTH - 124) / n)
     height = min(44.0, cell)
     parts = [_label(left + n * cell / 2, 12, "decided", "middle")]
-    for column, name in enumerate(labels):
+    for column, name in enumerate(decisions):
         parts.append(_label(left + (column + 0.5) * cell, top - 6, _short(name, int(cell / 7)), "middle"))
     for row, name in enumerate(labels):
         y = top + row * height
@@ -98,7 +100,7 @@ def matrix(labels: Sequence[str], table: Sequence[Sequence[int]], *, title: str)
         for column, count in enumerate(table[row]):
             x = left + column * cell
             share = count / total
-            told = f"true {name}, decided {labels[column]}: {count:,} ({share:.0%} of the row)"
+            told = f"true {name}, decided {decisions[column]}: {count:,} ({share:.0%} of the row)"
             parts.append(
                 f'<rect class="cell" x="{x:.1f}" y="{y:.1f}" width="{cell - 2:.1f}" '
                 f'height="{height - 2:.1f}" style="fill-opacity:{0.08 + 0.72 * share:.2f}">'
@@ -106,10 +108,10 @@ def matrix(labels: Sequence[str], table: Sequence[Sequence[int]], *, title: str)
             )
             parts.append(_label(x + cell / 2 - 1, y + height / 2 + 4, f"{count:,}", "middle", "count"))
     rows = "; ".join(
-        f"true {name}: {', '.join(f'{count:,} {other}' for count, other in zip(row, labels, strict=True))}"
+        f"true {name}: {', '.join(f'{count:,} {other}' for count, other in zip(row, decisions, strict=True))}"
         for name, row in zip(labels, table, strict=True)
     )
-    return _svg("".join(parts), title, f"Table of decisions. {rows}.", int(top + n * height + 6))
+    return _svg("".join(parts), title, f"Table of decisions. {rows}.", int(top + len(labels) * height + 6))
 
 
 def share_matrix(

@@ -9,7 +9,6 @@ from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
 from unfooled.core.result import Result
-from unfooled.data.cleaning import clean
 from unfooled.text import Text
 
 Kind = Literal["same", "gone", "new"]
@@ -58,6 +57,8 @@ def as_written(result: Result, steps: Sequence[str]) -> str:
     """The edited field with cleaning undone around the edits: what somebody would have had to write."""
     if not result.uncleaned:
         return result.perturbed
+    from unfooled.data.cleaning import clean
+
     cleaned = clean(result.uncleaned[result.field][1], steps)
     if cleaned.text != result.original:
         return result.perturbed  # cleaned by another version, whose changes are not known any more

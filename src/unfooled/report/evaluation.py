@@ -6,9 +6,12 @@ import json
 import math
 from pathlib import Path
 
+from rich.console import Console
+
 from unfooled.checks.evaluate import Evaluation, ModelReport
 from unfooled.metrics.summary import Mean, Rate
-from unfooled.report.diffs import in_markdown
+from unfooled.report.diffs import in_markdown, visible
+from unfooled.report.terminal import say, wide_table
 
 HEADINGS = (
     "model",
@@ -43,6 +46,14 @@ def legend(evaluation: Evaluation) -> list[str]:
             + ", ".join(f"{one.name} {rate(one.seen)}" for one in evaluation.models if one.chance != "none")
             + "."
         )
+    for one in evaluation.models:
+        shown = [
+            f"{visible(each.name)} {rate(each.under_attack)}" for each in one.classes if each.under_attack.n
+        ]
+        lines += [f"{one.name} under attack by class: {', '.join(shown)}."] if shown else []
+        if one.abstained.value > 0:
+            lines.append(f"{one.name} abstained under attack: {rate(one.abstained)}.")
+    lines += [f"! {evaluation.rows}."] if evaluation.rows else []
     lines += [f"{one.name}: {one.tries}." for one in evaluation.models if one.tries.few]
     lines += [f"! {one.name}: {caution}." for one in evaluation.models for caution in one.cautions]
     return lines
@@ -63,6 +74,20 @@ def check_rows(one: ModelReport) -> list[tuple[str, str, str]]:
         )
         for check in one.checks
     ]
+
+
+def print_evaluation(console: Console, evaluation: Evaluation) -> None:
+    console.width = max(console.width, 150)  # a table that is folded cannot be read
+    title = f"{evaluation.attack} on {evaluation.data}, {evaluation.n} examples"
+    console.print(wide_table(title, HEADINGS, table_rows(evaluation)))
+    for line in legend(evaluation):
+        say(console, line)
+    for name, (first, *rest) in verdict_lines(evaluation):
+        say(console, f"\n{visible(name)}: {visible(first)}")
+        for line in rest:
+            say(console, f"  - {visible(line)}")
+    for note in evaluation.notes if not evaluation.verdicts else ():
+        say(console, f"\nnote: {note}")
 
 
 def write_files(evaluation: Evaluation) -> list[Path]:

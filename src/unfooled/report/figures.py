@@ -91,7 +91,11 @@ def draw_confusion(confusion: Confusion, title: str, stem: Path) -> list[Path]:
             axis.set_title(
                 f"{when} the attack: {right:,} of {confusion.n:,} right ({right / confusion.n:.1%})"
             )
-            axis.set_xticks(range(n), names, rotation=0 if n <= 4 else 60, ha="center" if n <= 4 else "right")
+            said = [shown(name) for name in confusion.decisions(when)]
+            few = len(said) <= 4
+            axis.set_xticks(
+                range(len(said)), said, rotation=0 if few else 60, ha="center" if few else "right"
+            )
             axis.set_yticks(range(n), names)
             axis.set_xlabel("decided")
             axis.tick_params(length=0)

@@ -9,9 +9,9 @@ from dataclasses import astuple
 from itertools import islice
 from pathlib import Path
 
-from unfooled.core.result import Result
+from unfooled.core.result import Result, decided, decision_name
 from unfooled.errors import RunFileError
-from unfooled.metrics.summary import Summary, decided, summarise
+from unfooled.metrics.summary import Summary, summarise
 from unfooled.report.diffs import Piece, in_markdown, output_pieces, pieces
 from unfooled.report.html import write_html
 from unfooled.report.tables import counts_line, footnotes, summary_rows
@@ -78,7 +78,8 @@ def _markdown(
 def _verdict(result: Result, labels: tuple[str, ...]) -> str:
     if not labels:
         return ""
-    return f"{in_markdown(labels[result.label])} → {in_markdown(labels[decided(result.perturbed_probs)])}: "
+    after = decision_name(labels, decided(result.perturbed_probs))
+    return f"{in_markdown(labels[result.label])} → {in_markdown(after)}: "
 
 
 def _output(result: Result) -> str:

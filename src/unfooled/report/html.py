@@ -12,9 +12,10 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +26,14 @@ from unfooled.checks.transfer import Transfer, stored_transfers
 from unfooled.core.result import OUTCOMES, Result
 from unfooled.errors import RunFileError
 from unfooled.metrics.columns import Column, Ledger
-from unfooled.metrics.summary import Summary, summarise
+from unfooled.metrics.summary import Summary, only_class, summarise
 from unfooled.plugins import registry
 from unfooled.report.comparison import comparison_charts, comparisons, tables
 from unfooled.report.diffs import output_pieces, pieces, visible
 from unfooled.report.interpretation import Chart, Hint, Verdict, charts, hints, judge
 from unfooled.report.tables import counts_line, footnotes, summary_rows
-from unfooled.runs.attack import Run, on_disk
-from unfooled.runs.file import RunFile
-from unfooled.runs.remarks import PREFIX
+from unfooled.runs.attack import Run, run_folder
+from unfooled.runs.file import REMARK, RunFile
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,8 @@ class RunView:
 
     number: int
     name: str
-    path: Path
+    path: Path  # that is read
+    told: Path  # that is shown
     attack: str
     victim: str
     data: str
@@ -122,19 +123,33 @@ def report(runs: Run | str | Path | Sequence[Run | str | Path], out: str | Path)
         'report.html'
     """
     several = [runs] if isinstance(runs, Run | str | Path) else runs
-    return write_html([on_disk(run) for run in several], Path(out))
+    with ExitStack() as folders:
+        paths = [folders.enter_context(run_folder(run)) for run in several]
+        return write_html(paths, Path(out), told=[*map(_told_path, several, paths, count(1))])
 
 
-def write_html(runs: Sequence[Path], out: Path, *, study: Path | None = None) -> Path:
-    """Write the page about `runs` to `out`; with a study, what people said about their texts as well."""
+def _told_path(run: Run | str | Path, path: Path, number: int) -> Path:
+    """What the page names a run after: the folder of one held in memory is another each time."""
+    return Path(f"run {number}") if isinstance(run, Run) and run.held is not None else path
+
+
+def write_html(
+    runs: Sequence[Path], out: Path, *, study: Path | None = None, told: Sequence[Path] | None = None
+) -> Path:
+    """Write the page about `runs` to `out`; with a study, what people said about their texts as well.
+
+    `told` are paths that the page shows in place of those that are read.
+    """
     from jinja2 import Environment
 
     if not runs:
         raise RunFileError("there is no run to report on", "name at least one run")
     if len({path.resolve() for path in runs}) < len(runs):
         raise RunFileError("the same run is named twice", "name each run once")
+    told = told or runs
     views = [
-        _view(number, path, name) for number, (path, name) in enumerate(zip(runs, _names(runs), strict=True))
+        _view(number, path, told_path, name)
+        for number, (path, told_path, name) in enumerate(zip(runs, told, _names(told), strict=True))
     ]
     if len({view.labels for view in views}) > 1:
         raise RunFileError(
@@ -181,19 +196,20 @@ def _shown(value: Any) -> Any:
     return visible(value) if type(value) is str else value
 
 
-def _view(number: int, path: Path, name: str) -> RunView:
+def _view(number: int, path: Path, told: Path, name: str) -> RunView:
     with closing(RunFile.read(path)) as file:
         header = file.header
         labels = file.labels
         summary = summarise(file)
-        ledger = Ledger.read(file.results())
+        ledger = Ledger.read(file.results(), only=only_class(file))
         measures = {name: _column(ledger, file.measured(name)) for name in file.measures()}
     environment = header["environment"]
-    drawn = {name: header.pop(PREFIX + name, None) for name in registry.names("run-charts")}  # no settings
+    drawn = {name: header.pop(REMARK + name, None) for name in registry.names("run-charts")}  # no settings
     return RunView(
         number=number,
         name=visible(name),
         path=path,
+        told=told,
         attack=visible(str(environment["attack"])),
         victim=visible(str(environment["victim"])),
         data=visible(str(environment["data"])),
@@ -208,7 +224,7 @@ def _view(number: int, path: Path, name: str) -> RunView:
         victim_fingerprint=str(header["identity"]["victim"]),
         measures=measures,
         transfers=tuple(stored_transfers(path)),
-        judgement=_judgement(header.get(f"{PREFIX}verdict")),
+        judgement=_judgement(header.get(f"{REMARK}verdict")),
     )
 
 
@@ -336,7 +352,7 @@ def _packed_row(number: int, at: int, ledger: Ledger, result: Result) -> list[An
         _number(ledger.p_after[at]),
         len(result.edits),
         round(result.share, 4),
-        result.queries,
+        result.queries if result.queries_known else None,
         result.similarity,
         shown,
         others,

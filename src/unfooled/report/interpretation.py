@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 
 from unfooled.checks.transfer import Transfer
+from unfooled.core.result import ABSTAINED
 from unfooled.metrics.bleu import ScoreChange
 from unfooled.metrics.columns import (
     Column,
@@ -54,7 +55,7 @@ class View(Protocol):
     @property
     def transfers(self) -> Sequence[Transfer]: ...
     @property
-    def path(self) -> Path: ...
+    def told(self) -> Path: ...
     @property
     def number(self) -> int: ...  # its place on the page, and its colour
 
@@ -100,8 +101,9 @@ def judge(summary: Summary) -> Verdict:
         told = f"The attack reaches its goal in {said} that it was tried on."
         told += "".join(f" {_fall(change)}" for change in summary.outputs[:1])
     else:
+        what = f"recall of {summary.only}" if summary.only else "accuracy"
         told = (
-            f"The attack breaks {said} that the model got right; accuracy falls from "
+            f"The attack breaks {said} that the model got right; {what} falls from "
             f"{summary.accuracy_before.value:.0%} to {summary.accuracy_under_attack.value:.0%}."
         )
     if summary.counts["success"]:
@@ -187,7 +189,7 @@ def hints(view: View) -> list[Hint]:
             Hint(
                 "measure",
                 "Ask whether the found texts still read well; this page then draws how many of them count.",
-                f"unfooled measure {shlex.quote(str(view.path))} "
+                f"unfooled measure {shlex.quote(str(view.told))} "
                 "--with similarity:use --with perplexity:trigram --with grammar",
             )
         )
@@ -232,6 +234,7 @@ def _over_share(views: Sequence[View]) -> Chart | None:
 
 
 def _over_queries(views: Sequence[View]) -> Chart | None:
+    views = [view for view in views if np.isfinite(view.ledger.queries[view.ledger.attacked]).all()]
     limits = sorted({limit for view in views for limit in query_limits(view.ledger)})
     curves = [(view, accuracy_at_most(view.ledger, view.ledger.queries, limits)) for view in views]
     return _curve(
@@ -367,12 +370,13 @@ def _confusions(view: View, runs: int) -> list[Chart]:
         table = confusion(view.ledger, len(view.labels), attacked=attacked)
         title = f"Decisions {when}" + (f": {view.name}" if runs > 1 else "")
         listed: list[list[int]] = table.tolist()
+        decisions = (*view.labels, ABSTAINED) if table.shape[1] > len(view.labels) else view.labels
         found.append(
             Chart(
                 title=title,
-                svg=matrix(view.labels, listed, title=title),
+                svg=matrix(view.labels, decisions, listed, title=title),
                 caption="Rows are true classes; a stronger field is a larger share of its row.",
-                columns=("true class", *view.labels),
+                columns=("true class", *decisions),
                 lines=tuple(
                     (name, *(f"{count:,}" for count in row))
                     for name, row in zip(view.labels, listed, strict=True)

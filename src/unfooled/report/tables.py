@@ -8,6 +8,7 @@ from typing import NamedTuple
 from unfooled.metrics.summary import Mean, Rate, Summary, Tries
 
 SUCCESS = "success rate of the attack"
+_MOST_CLASSES = 8
 SIMILARITY = "similarity of the last edit"
 
 
@@ -23,6 +24,8 @@ def summary_rows(summary: Summary) -> list[Row]:
     accuracy = [
         _rate("accuracy before attack", summary.accuracy_before),
         _rate("accuracy under attack", summary.accuracy_under_attack),
+        *_by_class(summary),
+        *_abstentions(summary),
         _rate("macro F1 before attack", summary.f1_before),
         _rate("macro F1 under attack", summary.f1_under_attack),
     ]
@@ -37,7 +40,7 @@ def summary_rows(summary: Summary) -> list[Row]:
     )
     rows = [
         *led,
-        *(_outputs(summary) if summary.writes else accuracy),
+        *(_outputs(summary) if summary.writes else [] if recall else accuracy),
         _rate(SUCCESS, summary.success_rate),
         _mean("words changed (of successes)", summary.words_changed, "{:.2f}"),
         _mean("words changed, share", summary.perturbed_share, "{:.1%}"),
@@ -52,6 +55,26 @@ def summary_rows(summary: Summary) -> list[Row]:
     if summary.similarity.n:
         rows.append(_mean(SIMILARITY, summary.similarity, "{:.3f}"))
     return rows
+
+
+def _by_class(summary: Summary) -> list[Row]:
+    """A model that answers one class to everything holds on that class: the mean does not show it."""
+    if summary.only:
+        return []  # the table leads with the one class that was attacked
+    attacked = [recall for recall in summary.recalls if recall.under_attack.n]
+    lowest = sorted(attacked, key=lambda recall: recall.under_attack.value)[:_MOST_CLASSES]
+    more = "" if len(lowest) == len(attacked) else f", one of the lowest {len(lowest)}"
+    return [
+        _rate(f"under attack, {recall.name}{more}", recall.under_attack)
+        for recall in attacked
+        if recall in lowest
+    ]
+
+
+def _abstentions(summary: Summary) -> list[Row]:
+    """Ties, which are neither right nor another class; said only where there are any."""
+    found = (("before", summary.abstained_before), ("under", summary.abstained_under_attack))
+    return [_rate(f"abstained {when} attack", rate) for when, rate in found if rate.n and rate.value > 0]
 
 
 def _few_edits(tries: Tries) -> Row:
@@ -94,7 +117,8 @@ def footnotes(summary: Summary) -> list[str]:
 
 
 def counts_line(summary: Summary) -> str:
-    counts = ", ".join(f"{count} {name}" for name, count in summary.counts.items())
+    told = ((name, count) for name, count in summary.counts.items() if count or name != "abstained")
+    counts = ", ".join(f"{count} {name}" for name, count in told)
     return f"{summary.total} examples: {counts}"
 
 
@@ -114,3 +138,10 @@ def _mean(name: str, mean: Mean, form: str) -> Row:
 
 def _shown(value: float, form: str) -> str:
     return "–" if math.isnan(value) else form.format(value)
+
+
+def duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.errors import ResourceError
+from unfooled.errors import ResourceError, UserError
 from unfooled.text import WORD
 
 KIND = "unfooled class words"
@@ -50,6 +50,20 @@ class ClassWords:
         words = tuple(sorted(set().union(*counts)))
         table = np.array([[one.get(word, 0) for one in counts] for word in words], dtype=np.int64)
         return cls(tuple(labels), words, table.reshape(len(words), len(labels)), data, fingerprint)
+
+    def renamed(self, names: Mapping[str, str]) -> ClassWords:
+        """The same counts with other names of the classes: the new by the old."""
+        labels = list(self.labels)
+        for old, new in names.items():
+            if old not in self.labels or not new:
+                raise UserError(
+                    f"--label-map {f'{old}={new}'!r} renames no class",
+                    f"write old=new; classes: {', '.join(self.labels)}",
+                )
+            labels[self.labels.index(old)] = new
+        if len(set(labels)) < len(labels):
+            raise UserError(f"two classes would be called the same: {', '.join(labels)}", "check --label-map")
+        return replace(self, labels=tuple(labels))
 
     @cached_property
     def sways(self) -> NDArray[np.float64]:

@@ -9,8 +9,6 @@ from typing import Literal
 from unfooled.errors import ResourceError
 from unfooled.resources import store
 
-MOVIE_LABELS = ("negative", "positive")
-
 _SOURCES = {"mr": "rotten_tomatoes", "imdb": "imdb"}  # our name → the column `source`
 
 

@@ -23,8 +23,8 @@ from unfooled.errors import MissingExtraError, ResourceError
 from unfooled.resources import review_text
 from unfooled.resources.encoders import quiet
 from unfooled.resources.fillmask import FillMask, MaskedLM, MaskItem, whole_words
-from unfooled.resources.stopwords import STOPWORDS
 from unfooled.resources.store import Progress, Store, digest_of, silent
+from unfooled.stopwords import STOPWORDS
 
 NAME = "masked-lm"
 MINUTES = 20.0

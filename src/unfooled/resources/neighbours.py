@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unfooled.errors import ResourceError
-from unfooled.files import scratch_folder
+from unfooled.files import put_first, scratch_folder
 from unfooled.resources import store
 from unfooled.resources.store import Progress, silent
 from unfooled.resources.vectors import Matrix, read_vectors, unit_rows
@@ -171,9 +170,5 @@ def _table_of_vectors(path: Path) -> Path:
         table = NeighbourTable.from_vectors(words, matrix)
         with scratch_folder(root, "neighbours") as scratch:
             table.save(scratch / "new")
-            try:
-                os.rename(scratch / "new", folder)
-            except OSError:  # another process made the same one first
-                if not folder.is_dir():
-                    raise
+            put_first(scratch / "new", folder, folder)
     return folder

@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from unfooled.errors import ResourceError
-from unfooled.files import follow_umask, scratch_folder
+from unfooled.files import follow_umask, put_first, scratch_folder
 from unfooled.plugins import unknown_name
 from unfooled.resources.checksums import changed_file, write_checksums
 from unfooled.resources.manifest import Resource, built_in
@@ -205,12 +205,7 @@ class Store:
         target = self.root / resource.folder
         if target.exists() and (replace or not (target / RECORD).is_file()):
             target.rename(scratch / "old")
-        try:
-            folder.rename(target)
-        except OSError:
-            # Somebody else was first: theirs has the same content.
-            if not (target / RECORD).is_file():
-                raise
+        put_first(folder, target, target / RECORD)
 
 
 def _download(resource: Resource, scratch: Path, progress: Progress) -> Path:

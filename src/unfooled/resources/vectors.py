@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from unfooled.errors import ResourceError
+from unfooled.errors import MissingExtraError, ResourceError
 from unfooled.resources import store
-from unfooled.resources.parquet import read_strings
 
 Matrix = npt.NDArray[np.float32]
 
@@ -41,6 +40,27 @@ def load_word_vectors(name_or_path: str | Path) -> tuple[list[str], Matrix]:
             f"use one of {', '.join(NAMES)}, or the path of a text file of word vectors",
         )
     return read_vectors(path)
+
+
+def read_strings(path: Path) -> list[str]:
+    """The only column of a Parquet file, which must be one of strings without empty rows."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtraError("these word vectors, whose words are in a Parquet file,", "train") from error
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            table = file.read()
+        if table.schema.types != [pyarrow.string()] or table.column(0).null_count:
+            raise ValueError("it has other columns, or empty rows")
+        words: list[str] = table.column(0).to_pylist()
+    except (OSError, ValueError, MemoryError, pyarrow.ArrowException) as error:
+        raise ResourceError(
+            f"{path} cannot be read as a Parquet file with one column of strings ({error})",
+            "get the file again; it may be cut short",
+        ) from error
+    return words
 
 
 def _fitting(words: list[str], path: Path) -> tuple[list[str], Matrix]:

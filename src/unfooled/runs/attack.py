@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
+import tempfile
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -13,13 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import unfooled
-from unfooled.attacks.parts.goals import OnlyClass
-from unfooled.core.example import Example
-from unfooled.core.life import Life
-from unfooled.core.oracle import AsyncOracle, Oracle
+from unfooled.core.program import AsyncOracle, Oracle
 from unfooled.core.recipe import Recipe, load_recipe
-from unfooled.core.result import Result
+from unfooled.core.result import Example, Result
 from unfooled.core.session import (
+    Life,
     Session,
     Settings,
     open_inside,
@@ -30,19 +29,18 @@ from unfooled.core.session import (
 )
 from unfooled.core.victim import TextValue, Victim
 from unfooled.data.loading import Given
-from unfooled.errors import DataError, RunFileError, VictimError
+from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
-from unfooled.runs.in_memory import MemoryRunFile
+from unfooled.runs.row_choice import rows_for, take
 from unfooled.runs.task import Examples, Task, task_for
-from unfooled.runs.workers import attack_in_workers
-from unfooled.victims.function import FunctionVictim
-from unfooled.victims.loading import load_victim
+from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.preflight import Preflight
 
 if TYPE_CHECKING:
     from unfooled.metrics.summary import Summary
+    from unfooled.runs.in_memory import MemoryRunFile
 
 # Enough to see swapped labels or logits, little enough for a paid endpoint.
 PREFLIGHT_EXAMPLES = 64
@@ -109,28 +107,33 @@ class Run:
             yield from file.results()
 
 
-def on_disk(run: Run | str | Path) -> Path:
-    """The folder of a run that is given by itself or by its path."""
+@contextlib.contextmanager
+def run_folder(run: Run | str | Path) -> Iterator[Path]:
+    """Where a run lies that is given by itself or by its path; one in memory lies there for this while."""
     if not isinstance(run, Run):
-        return Path(run)
-    if run.held is not None:
-        raise RunFileError("this run is held in memory only", "write it first: run.save(FOLDER)")
-    return run.path
+        yield Path(run)
+    elif run.held is None:
+        yield run.path
+    else:
+        with tempfile.TemporaryDirectory(prefix="unfooled-") as scratch:
+            yield run.save(Path(scratch) / "run").path
 
 
 def attack(
-    victim: Victim | str | Callable[[list[str]], Any],
+    victim: GivenVictim,
     data: Given | Examples,
     recipe: Recipe | str = "textfooler",
     *,
     out: str | Path | None = None,
     limit: int | None = None,
     rows: int | None = None,
+    first: bool = False,
     keys: Collection[int] | None = None,
     workers: int = 1,
     settings: Settings | None = None,
     target: str | None = None,
     label_map: Mapping[str, str] | None = None,
+    final: bool = False,
     observer: Observer | None = None,
     restart: bool = False,
 ) -> Run:
@@ -142,10 +145,12 @@ def attack(
 
     Without `out` the run is held in memory, and `Run.save` writes it later. The run file in `out` is written
     as results arrive. The same call again skips finished examples and runs the rest, those that ended in an
-    error included; a larger `limit` goes on from the smaller one. Of an attack on one class `limit` counts
-    the rows of that class: those of other classes in between are scored and not attacked. `rows` bounds the
-    rows that are read, of whatever class. `keys` attacks only these examples; other keys may follow later
-    into the same run.
+    error included. `limit` takes a sample of the rows, seeded like everything else, in which each class has
+    its share; with `first` it takes the first ones. A larger `limit` adds rows to those of the smaller one.
+    Of an attack on one class `limit` counts the rows of that class: those of other classes in between are
+    scored and not attacked. `rows` bounds the rows that are read, of whatever class. `keys`
+    attacks only these examples; other keys may follow later into the same run. `final` fixes the number of
+    rows: the run cannot grow, and the gate may use the narrower interval of a single look.
 
     Example:
 
@@ -153,7 +158,7 @@ def attack(
         >>> [result.outcome for result in run.results()]
         ['success']
     """
-    victim = _as_victim(victim)
+    victim = as_victim(victim)
     task = task_for(victim)
     dataset = task.data(data, victim).aligned(victim.labels, label_map)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
@@ -173,9 +178,13 @@ def attack(
     resources = require_resources(recipe)
     open_inside(recipe.oracles(), victim)  # what does not fit is said before a run file is made
 
-    total = rows_to_read(dataset, recipe, limit)
-    total = total if rows is None else min(rows, total)
-    first_rows = islice(_chosen(islice(iter(dataset), total), keys), _looks(keys))
+    whole = dataset
+    chosen = rows_for(whole, recipe, limit, seed=settings.seed, first=first)
+    if chosen.notice:
+        observer.noticed(chosen.notice)
+    total = chosen.rows if rows is None else min(rows, chosen.rows)
+    dataset = take(whole, total, seed=settings.seed, first=first)
+    first_rows = islice(_chosen(iter(dataset), keys), _looks(keys))
     sample = [example for example in first_rows if not example.problem]
     report = task.preflight(victim, sample)
     observer.checked(report)
@@ -193,22 +202,32 @@ def attack(
         "identity": {
             "recipe": recipe.to_json(),
             "victim": victim.fingerprint(),
-            "data": dataset.fingerprint(),
+            "data": whole.fingerprint(),
             "labels": list(victim.labels),
             "resources": resources,
             **settings.identity(),
         },
         "environment": _environment(victim, dataset, recipe, workers, report)
         | {"notices": notices, "asked": total if keys is None else None}
+        | {"available": len(whole), "shortened": total < len(whole), "final": final}
+        | {"rows": "first" if first else "stratified"}
         | {"warnings": warnings, "coverage": coverage.to_dict(), "few_edits": _few_edits(recipe)},
     }
-    with _opened(out, header, restart) as file:
-        examples = _unfinished(_chosen(islice(iter(dataset), total), keys), file)
-        first, last = dataset.nth_key(0), dataset.nth_key(total - 1)
-        if keys is None:
-            done = file.count_finished(first, last)
+    if getattr(victim, "unsteady", False):
+        observer.noticed(
+            f"{victim.name} answers the same texts differently: a change in what it calls will not be noticed"
+        )
+    file, held = _opened(out, header, restart)
+    with file:
+        examples = _unfinished(_chosen(iter(dataset), keys), file)
+        low, high = dataset.nth_key(0), dataset.nth_key(total - 1)
+        if keys is None and dataset is whole:
+            done = file.count_finished(low, high)
+        elif keys is None:
+            wanted = {dataset.nth_key(n) for n in range(total)}
+            done = len(file.finished(low, high) & wanted)
         else:
-            total, done = len(keys), len(file.finished(first, last) & set(keys))
+            total, done = len(keys), len(file.finished(low, high) & set(keys))
         observer.started(total, done)
         if done < total:
             known = _answered_question(task, victim, sample)
@@ -221,26 +240,21 @@ def attack(
                     file.add(result)
                     observer.finished(result)
     if out is None:
-        return Run(file.path, file if isinstance(file, MemoryRunFile) else None)
+        return Run(file.path, held)
     task.keep(Path(out), victim)
     return Run(Path(out))
 
 
-def _opened(out: str | Path | None, header: Mapping[str, Any], restart: bool) -> RunFile:
-    """The run file of a folder, or one in memory."""
-    return MemoryRunFile.create(header) if out is None else RunFile.open(Path(out), header, restart=restart)
+def _opened(
+    out: str | Path | None, header: Mapping[str, Any], restart: bool
+) -> tuple[RunFile, MemoryRunFile | None]:
+    """The run file of a folder, or one that is held in memory, which is then named as such as well."""
+    if out is not None:
+        return RunFile.open(Path(out), header, restart=restart), None
+    from unfooled.runs.in_memory import MemoryRunFile
 
-
-def rows_to_read(dataset: Examples, recipe: Recipe, limit: int | None) -> int:
-    """How many rows hold the `limit` that are attacked: of an attack on one class, only its rows count.
-
-    The data has its labels in the victim's order, and the recipe knows the number of the class.
-    """
-    if limit is None or not isinstance(recipe.goal, OnlyClass):
-        return len(dataset) if limit is None else min(limit, len(dataset))
-    wanted = recipe.goal.label
-    places = (n for n, row in enumerate(dataset, 1) if row.label == wanted and not row.problem)
-    return next(islice(places, limit - 1, None), len(dataset))
+    held = MemoryRunFile.create(header)
+    return held, held
 
 
 def _few_edits(recipe: Recipe) -> int:
@@ -261,6 +275,8 @@ def _results(
     observer: Observer,
 ) -> Generator[Result]:
     if workers > 1:
+        from unfooled.runs.workers import attack_in_workers
+
         yield from attack_in_workers(
             victim,
             recipe,
@@ -323,18 +339,6 @@ def _is_answered(task: Task, victim: Victim, text: TextValue) -> bool:
         return len(task.answers(victim, text)) == 1
     except Exception:
         return False
-
-
-def _as_victim(given: Victim | str | Callable[[list[str]], Any]) -> Victim:
-    if isinstance(given, str):
-        return load_victim(given)
-    if isinstance(given, Victim):
-        return given
-    if callable(given):
-        return FunctionVictim(given)
-    raise VictimError(
-        f"{type(given).__name__} is not a victim", "wrap it with SklearnVictim or FunctionVictim"
-    )
 
 
 def _environment(

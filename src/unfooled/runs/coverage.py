@@ -16,7 +16,7 @@ from typing import Any
 from unfooled.attacks.parts.search import attackable
 from unfooled.core.attempt import Attempt
 from unfooled.core.engine import Engine
-from unfooled.core.oracle import AsyncOracle, Oracle
+from unfooled.core.program import AsyncOracle, Oracle
 from unfooled.core.recipe import Recipe
 from unfooled.data.language import LATIN, Language, language_of, main_script
 from unfooled.errors import DataError

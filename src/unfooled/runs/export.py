@@ -14,6 +14,7 @@ from unfooled.core.result import Result
 from unfooled.data.delimited import FORMULA, NEUTRALISED
 from unfooled.errors import MissingExtraError, RunFileError
 from unfooled.files import put_in_place, scratch_folder
+from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import RunFile
 from unfooled.runs.rows import encodable
 
@@ -32,7 +33,7 @@ _KINDS = {
 }  # fmt: skip
 
 
-def export(run_path: str | Path, out_path: str | Path, *, force: bool = False, raw: bool = False) -> int:
+def export(run: Run | str | Path, out_path: str | Path, *, force: bool = False, raw: bool = False) -> int:
     """Write every result of a run to `out_path`; the suffix chooses the format, no suffix means a folder.
 
     Returns the number of rows. The output appears only when it is complete. What exists already is replaced
@@ -57,13 +58,13 @@ def export(run_path: str | Path, out_path: str | Path, *, force: bool = False, r
     empty = out.is_dir() and not any(out.iterdir())
     if os.path.lexists(out) and not empty and not force:
         raise RunFileError(f"{out}: exists already", "choose another path, or replace it with --force")
-    with RunFile.read(run_path) as run:
-        total = sum(run.count().values())
-        columns = _columns(run)
+    with run_folder(run) as folder, RunFile.read(folder) as file:
+        total = sum(file.count().values())
+        columns = _columns(file)
         try:
             with scratch_folder(out.parent, "export") as scratch:
                 part = scratch / "part"
-                write(part, columns, records(run))
+                write(part, columns, records(file))
                 put_in_place(part, out)
         except OSError as error:
             raise RunFileError(
@@ -102,8 +103,8 @@ def _record(result: Result, names: Sequence[str], cleaned: bool) -> Record:
         "words": result.words,
         "changed_words": len(result.edits),
         "perturbed_share": result.share,
-        "queries": result.queries,
-        "asked": result.asked,
+        "queries": result.queries if result.queries_known else None,
+        "asked": result.asked if result.queries_known else None,
         "similarity": result.similarity,
         "edits": json.dumps([edit._asdict() for edit in result.edits], ensure_ascii=False),
         "note": result.note,

@@ -13,7 +13,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,13 +21,13 @@ from typing import Any
 from unfooled.core.result import Outcome, Result
 from unfooled.errors import RunFileError
 from unfooled.runs import sealed
-from unfooled.runs.identity import differences
 from unfooled.runs.lock import Lock
 from unfooled.runs.rows import dump, to_result, to_row
 from unfooled.runs.sealed import DamageError, Table
 
 SCHEMA_VERSION = 3
 FILE = "run.sqlite"
+REMARK = "remark:"  # how the names of remarks in the header begin (see `remarks.py`)
 _COMMIT_RESULTS = 200
 _COMMIT_SECONDS = 0.5
 _PAGE = 500
@@ -169,12 +169,24 @@ class RunFile:
             )
 
     def _continue(self, header: dict[str, Any]) -> None:
+        from unfooled.runs.identity import differences
+
         old = self.header
         changed = differences(old.get("identity"), header.get("identity"))
         if changed:
             raise RunFileError(
                 f"{self.path}: holds a run with other settings\n    " + "\n    ".join(changed),
                 "write to another --out, or throw the old run away with --restart",
+            )
+        first, now = old.get("environment") or {}, header.get("environment") or {}
+        if first.get("final") and now.get("asked") != first.get("asked"):
+            raise RunFileError(
+                f"{self.path}: the size of this run was fixed at {first.get('asked')} rows (--final)",
+                f"attack {first.get('asked')} rows, or write to another --out",
+            )
+        if now.get("shortened") and (other := _other_rows(old, now)):
+            raise RunFileError(
+                f"{self.path}: {other}", "write to another --out, or take rows of the same kind"
             )
         resumes = [*old.get("resumes", []), header.get("environment")]
         with self._transaction():
@@ -201,6 +213,11 @@ class RunFile:
         rows = [(name, dump(value)) for name, value in counters.items()]
         with self._explained(), self._transaction():
             sealed.put(self._db, COUNTERS, rows)
+
+    def add_measures(self, rows: Sequence[tuple[str, int, float]]) -> None:
+        """Values by the measure's name and the example's key; those of the same keys are replaced."""
+        with self._explained(), self._transaction():
+            sealed.put(self._db, MEASURES, rows)
 
     def close(self) -> None:
         if self._closed:
@@ -392,6 +409,22 @@ def _damaged(path: Path, error: Exception, reading: bool) -> RunFileError:
         return RunFileError(f"{path}: this run file is damaged: {error}", remedy)
     said = " ".join(str(error).split())[:200]
     return RunFileError(f"{path}: this is not a run file, or a damaged one ({said})", remedy)
+
+
+def _other_rows(header: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Why part of the rows cannot follow those that are here: the first ones and a sample do not mix.
+
+    A run from before there were samples, without an entry, holds the first rows; one over all rows holds any.
+    """
+    commands = [header.get("environment") or {}, *(header.get("resumes") or ())]
+    kinds = {
+        command.get("rows", "first") for command in commands if command and command.get("shortened", True)
+    }
+    wanted = now.get("rows", "first")
+    if not kinds - {wanted} or any(command and command.get("shortened") is False for command in commands):
+        return ""
+    told = {"first": "the first rows of the data (--first)", "stratified": "a sample of its rows (--limit)"}
+    return f"holds {told.get(kinds.pop(), 'other rows')}, and this command takes {told[wanted]}"
 
 
 def _check_header(header: Mapping[str, Any]) -> None:

@@ -34,6 +34,8 @@ class MemoryRunFile(RunFile):
             for result in self.results():
                 file.add(result)
             file.set_counters(self.counters())
+            for name in self.measures():
+                file.add_measures([(name, key, value) for key, value in self.measured(name).items()])
 
 
 class _NoLock(Lock):

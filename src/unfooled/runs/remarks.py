@@ -9,11 +9,9 @@ from typing import Any
 
 from unfooled.errors import RunFileError
 from unfooled.runs import sealed
-from unfooled.runs.file import HEADER, RunFile, _explained
+from unfooled.runs.file import HEADER, REMARK, RunFile, _explained
 from unfooled.runs.lock import Lock
 from unfooled.runs.rows import dump
-
-PREFIX = "remark:"
 
 
 def write_remark(run: str | Path, name: str, value: Any) -> None:
@@ -23,8 +21,10 @@ def write_remark(run: str | Path, name: str, value: Any) -> None:
     try:
         lock = Lock.take(path)
     except RunFileError as error:
-        raise RunFileError(f"{path}: the verdict cannot be written: {error.cause}", error.remedy) from error
-    row = (PREFIX + name, dump(value))
+        raise RunFileError(
+            f"{path}: a remark on it cannot be written: {error.cause}", error.remedy
+        ) from error
+    row = (REMARK + name, dump(value))
     try:
         with (
             _explained(path, reading=False),
@@ -41,4 +41,4 @@ def write_remark(run: str | Path, name: str, value: Any) -> None:
 def read_remark(run: str | Path, name: str) -> Any:
     """The remark, or None where there is none."""
     with closing(RunFile.read(run)) as file:
-        return file.header.get(PREFIX + name)
+        return file.header.get(REMARK + name)

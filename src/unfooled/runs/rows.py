@@ -1,7 +1,8 @@
 """A result as a row of the run file, and back.
 
 `probs` and `perturbed_probs` hold what the victim said: a list of class probabilities, or the text it wrote.
-`facts` also holds `tried`, the number of edited texts that were asked about.
+`facts` also holds `tried`, the number of edited texts that were asked about, and `queries_untold` where
+nobody told how many there were.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from unfooled.runs.sealed import DamageError
 from unfooled.text import Edit
 
 TRIED = "tried"
+UNTOLD = "queries_untold"
 
 
 def dump(value: Any, *, sort: bool = False) -> str:
@@ -51,8 +53,14 @@ def to_row(result: Result) -> tuple[Any, ...]:
         int(result.asked),
         None if result.similarity is None else float(result.similarity),
         encodable(result.note),
-        dump(dict(result.facts) | ({} if result.tried is None else {TRIED: int(result.tried)})),
+        dump(dict(result.facts) | _counts(result)),
     )
+
+
+def _counts(result: Result) -> dict[str, int]:
+    """What a result tells of its queries beside their number."""
+    tried = {} if result.tried is None else {TRIED: int(result.tried)}
+    return tried | ({} if result.queries_known else {UNTOLD: 1})
 
 
 def to_result(row: tuple[Any, ...]) -> Result:
@@ -76,6 +84,7 @@ def _to_result(row: tuple[Any, ...]) -> Result:
         raise ValueError("it edits a field that is not there")
     known = {name: _real(value) for name, value in json.loads(facts).items()}
     tried = known.pop(TRIED, None)
+    untold = known.pop(UNTOLD, 0)
     output, before = _answer(probs)
     perturbed_output, after = _answer(perturbed_probs)
     return Result(
@@ -91,6 +100,7 @@ def _to_result(row: tuple[Any, ...]) -> Result:
         words=_number(words),
         queries=_number(queries),
         asked=_number(asked),
+        queries_known=not untold,
         tried=None if tried is None else int(tried),
         similarity=None if similarity is None else float(similarity),
         note=_text(note),

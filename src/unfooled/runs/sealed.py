@@ -82,17 +82,31 @@ def put(database: sqlite3.Connection, table: Table, rows: Sequence[Values]) -> N
     found = database.execute("SELECT rows, sum FROM seals WHERE name = ?", (table.name,)).fetchone()
     if found is None:
         raise DamageError(f"the seal of {table.name} is missing")
-    number, total = found[0], int(found[1], 16)
+    number, total = found[0], _summed(found[1], f"the seal of {table.name}")
+    if type(number) is not int:
+        raise DamageError(f"the seal of {table.name} is damaged")
     for row in rows:
         values = [_as_stored(value, column) for value, column in zip(row, table.columns, strict=True)]
         checksum = table.checksum(values)
         keys = values[: table.keys]
         old = database.execute(f"SELECT checksum FROM {table.name} WHERE {same_key}", keys).fetchone()
-        number, total = (number + 1, total) if old is None else (number, total - int(old[0], 16))
+        if old is None:
+            number += 1
+        else:
+            named = " ".join(str(key)[:40] for key in keys)
+            total -= _summed(old[0], f"the checksum of row {named} of {table.name}")
         total += int(checksum, 16)
         database.execute(f"INSERT OR REPLACE INTO {table.name} VALUES ({marks})", (*values, checksum))
     seal = (number, f"{total % _SUMS:016x}", table.name)
     database.execute("UPDATE seals SET rows = ?, sum = ? WHERE name = ?", seal)
+
+
+def _summed(written: Any, what: str) -> int:
+    """A stored checksum as a number; whatever else stands there was not written by us."""
+    try:
+        return int(written, 16)
+    except (TypeError, ValueError):
+        raise DamageError(f"{what} is damaged") from None
 
 
 def _as_stored(value: Any, column: str) -> Any:

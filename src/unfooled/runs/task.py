@@ -6,13 +6,13 @@ a wing that brings victims of another kind registers theirs.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
 from unfooled.attacks.parts.goals import OnlyClass, aimed_at
-from unfooled.core.example import Example
 from unfooled.core.recipe import Recipe
+from unfooled.core.result import Example
 from unfooled.core.victim import TextValue, Victim, task_of
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import as_dataset
@@ -34,6 +34,8 @@ class Examples(Protocol):
     def __iter__(self) -> Iterator[Example]: ...
     def nth_key(self, n: int, /) -> int: ...
     def fingerprint(self) -> str: ...
+    def classes(self) -> list[int]: ...
+    def only(self, keys: Iterable[int]) -> Self: ...
     def aligned(self, victim_labels: Sequence[str], label_map: Mapping[str, str] | None = None) -> Self: ...
 
 

@@ -103,7 +103,7 @@ def import_textattack(
     notices = [f"imported from a log of TextAttack, {path.name}: no model was asked, nothing can be resumed"]
     if unknown := sum(entry.queries is None for entry in entries):
         of = "" if unknown == len(entries) else f" of {unknown} of {len(entries)} examples"
-        notices.append(f"the log does not tell the queries{of}; they are not 0")
+        notices.append(f"the log does not tell the queries{of}; they are in no number here")
     if len(names) > 2 and any(entry.truth is None for entry in entries):
         notices.append(
             "the log does not tell the true class of skipped examples: another one than the model's stands "
@@ -111,6 +111,11 @@ def import_textattack(
         )
     if several:
         notices.append("some attacks changed several fields, so the fields of each example are one text here")
+    if any("`" in entry.original for entry in entries):
+        notices.append(
+            "some texts hold backticks, which TextAttack counts as words and this package does not: "
+            "shares of changed words are a little higher here"
+        )
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     header = {
         "identity": {"imported": "textattack", "victim": digest, "data": digest, "labels": list(names)},
@@ -350,6 +355,7 @@ def _result(key: int, entry: Logged, before: Fields, after: Fields, names: Seque
         words=len(text.words),
         queries=entry.queries or 0,
         asked=entry.queries or 0,
+        queries_known=entry.queries is not None,
         note="maximized" if entry.kind == "maximized" else "",
     )
     return result if outcome == "success" else replace(result, perturbed_probs=result.probs)

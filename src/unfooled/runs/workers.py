@@ -21,11 +21,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from unfooled.core.example import Example
-from unfooled.core.life import Life
 from unfooled.core.recipe import Recipe
-from unfooled.core.result import Result
-from unfooled.core.session import Session, Settings
+from unfooled.core.result import Example, Result
+from unfooled.core.session import Life, Session, Settings
 from unfooled.core.victim import Victim
 from unfooled.errors import UserError, VictimError
 from unfooled.runs.parent import end_with_parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from unfooled.core.example import Example
+from unfooled.core.result import Example
 from unfooled.data.dataset import Dataset
 from unfooled.errors import DataError
 from unfooled.resources.class_words import ClassWords

@@ -7,9 +7,8 @@ from.
 
 from __future__ import annotations
 
-import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -85,6 +84,19 @@ SHARED: Mapping[str, Option] = MappingProxyType(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedData:
+    """Data to learn from, as the command line names it; see `data.loading.load_data`."""
+
+    source: str
+    text: tuple[str, ...] | None
+    label: str | None
+    split: str
+    encoding: str
+    limit: int | None
+    clean: str | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Family(ABC):
     """One kind of model. `defaults` also says which options it has; `options` describes those of its own."""
@@ -101,17 +113,7 @@ class Family(ABC):
         return self.options[name] if name in self.options else SHARED[name]
 
     @abstractmethod
-    def load_data(
-        self,
-        source: str,
-        *,
-        text: Sequence[str] | None,
-        label: str | None,
-        split: str,
-        encoding: str,
-        limit: int | None,
-        clean: str | None,
-    ) -> Any:
+    def load_data(self, named: NamedData) -> Any:
         """Rows that this family learns from, as the command line names them."""
 
     @abstractmethod
@@ -137,12 +139,7 @@ def find_family(name: str) -> Family:
 
 
 def all_families() -> list[Family]:
-    """Every family that can be loaded here; those of a wing that was left out are not."""
-    found = []
-    for name in registry.names("family"):
-        with contextlib.suppress(ImportError):
-            found.append(find_family(name))
-    return found
+    return [find_family(name) for name in registry.names("family")]
 
 
 def settle(family: Family, given: Mapping[str, Any]) -> dict[str, Value]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.example import Example
+from unfooled.core.result import Example
 from unfooled.core.victim import TextValue
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import Given, as_dataset

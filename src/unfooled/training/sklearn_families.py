@@ -13,8 +13,8 @@ import numpy as np
 from unfooled.core.victim import join_fields
 from unfooled.errors import DataError, MissingExtraError
 from unfooled.files import whole_file
+from unfooled.rates import scores
 from unfooled.training.families import Option, Value
-from unfooled.training.metrics import scores
 from unfooled.training.trainer import ClassifierFamily, Fitting
 
 FILE = "model.skops"
@@ -64,7 +64,8 @@ def _fit(pipeline: Any, given: Fitting) -> dict[str, Any]:
                 [join_fields(text) for text in data.train.texts], names[data.train.labels].astype(str)
             )
     except ValueError as error:
-        if "vocabulary" not in str(error) and "no terms" not in str(error).lower():
+        # The last one: fewer rows than a word must occur in.
+        if not any(said in str(error).lower() for said in ("vocabulary", "no terms", "than min_df")):
             raise
         raise DataError(
             f"no word is left to learn from ({error})", "add rows, or lower the bound: --set min_count=1"

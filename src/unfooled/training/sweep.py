@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import MissingExtraError, UserError
+from unfooled.files import put_in_place
 from unfooled.training import record
 from unfooled.training.families import Choice, Range, Value, settle
 from unfooled.training.preparation import DEFAULT_SHARE, Prepared, prepare
@@ -134,10 +135,7 @@ class _Search:
             trained = train_prepared(self.family, options, self.data, folder, held, self.observer)
         except UserError as error:
             # Options that do not fit together cost one trial, not the sweep.
-            trial.set_user_attr("broken", error.cause)
-            study.tell(trial, state=_failed())
-            self.observer.note(f"trial {number + 1} failed: {error.cause}")
-            self.observer.tried(number + 1, None)
+            give_up(study, trial, number, error, self.observer)
             return
         accuracy = float(trained.metrics["valid"]["accuracy"])
         trial.set_user_attr("options", dict(options))
@@ -146,8 +144,7 @@ class _Search:
         best = self.out / record.TRIALS / BEST
         earlier = record.read_record(best)
         if earlier is None or accuracy > earlier["metrics"]["valid"]["accuracy"]:
-            shutil.rmtree(best, ignore_errors=True)
-            folder.rename(best)
+            put_in_place(folder, best)
         else:
             shutil.rmtree(folder)
         study.tell(trial, accuracy)
@@ -156,8 +153,10 @@ class _Search:
     def _finish(self, study: Any, state: Any, held: dict[str, Any]) -> Trained:
         complete = [one for one in study.trials if one.state == state.COMPLETE]
         if not complete:
+            causes = [one.user_attrs["broken"] for one in study.trials if "broken" in one.user_attrs]
             raise UserError(
-                "no trial of the sweep could be trained", "see the notes above; --restart begins again"
+                f"no trial of the sweep could be trained{f': {causes[-1]}' if causes else ''}",
+                "add rows, or mend the option that does not fit; then begin again with --restart",
             )
         best = self.out / record.TRIALS / BEST
         found = record.read_record(best)
@@ -216,10 +215,14 @@ def _opener() -> Any:
     return open_study
 
 
-def _failed() -> Any:
+def give_up(study: Any, trial: Any, number: int, error: UserError, observer: TrainObserver) -> None:
+    """A trial whose options do not fit together: it counts as tried, and is no result."""
     import optuna
 
-    return optuna.trial.TrialState.FAIL
+    trial.set_user_attr("broken", error.cause)
+    study.tell(trial, state=optuna.trial.TrialState.FAIL)
+    observer.note(f"trial {number + 1} failed: {error.cause}")
+    observer.tried(number + 1, None)
 
 
 def close_abandoned(study: Any, state: Any) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 
 from unfooled.errors import DataError, MissingExtraError, UserError
 from unfooled.files import write_json
+from unfooled.rates import scores
 from unfooled.training import record
 from unfooled.training.batches import add_extras, features_of, loader_of, pad
 from unfooled.training.course import weighted_loss
 from unfooled.training.families import Value
-from unfooled.training.metrics import scores
 from unfooled.training.networks import Maker, find_body, find_vectors
 from unfooled.training.trainer import ClassifierFamily, Fitting
 from unfooled.training.watching import TrainObserver
@@ -141,6 +141,18 @@ def micro_batch(batch: int, longest: int, config: Any, copies: int = 0) -> tuple
     return math.ceil(batch / passes), passes
 
 
+def reporting(steps: int) -> dict[str, Any]:
+    """What any training of ours asks of transformers: notes twenty times per epoch, rows as we made them."""
+    return {
+        "logging_steps": max(1, steps // 20),
+        "report_to": "none",
+        "disable_tqdm": True,
+        "dataloader_pin_memory": False,
+        "remove_unused_columns": False,
+        "label_names": ["labels"],
+    }
+
+
 def _trainer(transformers: Any, family: TorchFamily, given: Fitting, model: Any, tokenizer: Any) -> Any:
     options, data, course = given.options, given.data, given.course
     train = features_of(tokenizer, data.train)
@@ -170,13 +182,8 @@ def _trainer(transformers: Any, family: TorchFamily, given: Fitting, model: Any,
         load_best_model_at_end=choosing,
         metric_for_best_model="accuracy" if choosing else None,
         greater_is_better=True if choosing else None,
-        logging_steps=max(1, steps // 20),
         seed=int(options["seed"]),
-        report_to="none",
-        disable_tqdm=True,
-        dataloader_pin_memory=False,
-        remove_unused_columns=False,
-        label_names=["labels"],
+        **reporting(steps),
     )
     padding = tokenizer.pad_token_id or 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from unfooled.data.loading import Given, as_dataset, load_data
 from unfooled.errors import UserError
 from unfooled.training import record
 from unfooled.training.course import Course
-from unfooled.training.families import Family, Value, find_family, settle
+from unfooled.training.families import Family, NamedData, Value, find_family, settle
 from unfooled.training.preparation import DEFAULT_SHARE, Prepared, prepare
 from unfooled.training.watching import TrainObserver
 
@@ -59,20 +59,15 @@ class ClassifierFamily(Family):
         """Names that depend on this machine become what they mean here, so that the record is exact."""
         return options
 
-    def load_data(
-        self,
-        source: str,
-        *,
-        text: Sequence[str] | None,
-        label: str | None,
-        split: str,
-        encoding: str,
-        limit: int | None,
-        clean: str | None,
-    ) -> Dataset:
-        columns = text[0] if text and len(text) == 1 else text
+    def load_data(self, named: NamedData) -> Dataset:
         return load_data(
-            source, text=columns, label=label, split=split, encoding=encoding, limit=limit, clean=clean
+            named.source,
+            text=named.text[0] if named.text and len(named.text) == 1 else named.text,
+            label=named.label,
+            split=named.split,
+            encoding=named.encoding,
+            limit=named.limit,
+            clean=named.clean,
         )
 
     def train(

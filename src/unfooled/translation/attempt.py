@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 
 from unfooled.core.attempt import Attempt, Scored
-from unfooled.core.example import Example
 from unfooled.core.program import Program, ask
 from unfooled.core.questions import Asked, Written
-from unfooled.metrics.outputs import REFERENCE
+from unfooled.core.result import Example
+from unfooled.metrics.outputs import KEYWORD, REFERENCE
 from unfooled.text import Text
-
-KEYWORD = "keyword"  # the field of a result that holds the word that was to appear
 
 
 class TextGoal(abc.ABC):

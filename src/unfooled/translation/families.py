@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from unfooled.errors import UserError
-from unfooled.training.families import Family, Option, Value
+from unfooled.training.families import Family, NamedData, Option, Value
 from unfooled.training.trainer import Trained
 from unfooled.training.watching import TrainObserver
 
@@ -20,24 +20,20 @@ class TranslatorFamily(Family):
 
     network: Callable[[Mapping[str, Value], int], Any]
 
-    def load_data(
-        self,
-        source: str,
-        *,
-        text: Sequence[str] | None,
-        label: str | None,
-        split: str,
-        encoding: str,
-        limit: int | None,
-        clean: str | None,
-    ) -> Any:
+    def load_data(self, named: NamedData) -> Any:
         from unfooled.translation.parallel import load_parallel
 
-        if clean:
+        if named.clean:
             raise UserError(
                 "--clean is for classifiers, not for translation models", "leave it out for parallel text"
             )
-        return load_parallel(source, columns=text, split=split, encoding=encoding, limit=limit)
+        return load_parallel(
+            named.source,
+            columns=named.text,
+            split=named.split,
+            encoding=named.encoding,
+            limit=named.limit,
+        )
 
     def train(
         self,

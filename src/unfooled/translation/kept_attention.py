@@ -7,6 +7,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from unfooled.core.result import ATTACKED
 from unfooled.core.victim import Victim
 from unfooled.runs.file import RunFile
 from unfooled.runs.remarks import write_remark
@@ -22,7 +23,7 @@ def keep_attention(run: Path, victim: Victim) -> None:
     if look is None or "attention" not in victim.capabilities:
         return
     with closing(RunFile.read(run)) as file:
-        results = chain(file.results(outcome="success"), file.results(outcome="failure"))
+        results = chain.from_iterable(file.results(outcome=outcome) for outcome in ATTACKED)
         short = (
             result
             for result in results

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -13,11 +13,21 @@ from typing import Any, cast
 
 import numpy as np
 
-from unfooled.core.example import Example
+from unfooled.core.result import Example
 from unfooled.data.dataset import Selection, check_selection, text_of
-from unfooled.data.held import Held, has_columns, open_held
+from unfooled.data.held import has_columns, open_held
 from unfooled.data.loading import find_named_folder, is_table, open_table
-from unfooled.data.readers import Digest, Memory, Row, Source, digest_file, line_place, row_place, text_lines
+from unfooled.data.readers import (
+    Digest,
+    Held,
+    Memory,
+    Row,
+    Source,
+    digest_file,
+    line_place,
+    row_place,
+    text_lines,
+)
 from unfooled.errors import DataError
 
 SOURCE, TARGET = "source", "target"
@@ -87,6 +97,7 @@ class ParallelText:
     _rows: int = field(repr=False)
     labels: tuple[str, ...] = ()
     cleaning: tuple[str, ...] = ()
+    _kept: tuple[int, ...] | None = field(default=None, repr=False)  # keys, rising; None: the whole selection
 
     @classmethod
     def from_pairs(cls, pairs: Iterable[tuple[str, str] | str], *, name: str = "pairs") -> ParallelText:
@@ -124,9 +135,19 @@ class ParallelText:
         self._source.digest(digest)
         chosen = self._selection
         drawn = chosen.seed if chosen.sample is not None else None
-        settings = [self.fields, self.target, chosen.offset, chosen.limit, chosen.sample, drawn]
+        settings: list[Any] = [self.fields, self.target, chosen.offset, chosen.limit, chosen.sample, drawn]
+        if self._kept is not None:
+            settings.append(["only", *self._kept])
         digest.update(json.dumps(settings).encode())
         return digest.hexdigest()
+
+    def classes(self) -> list[int]:
+        """Sentences have none: all are of one kind."""
+        return [0] * len(self)
+
+    def only(self, keys: Iterable[int]) -> ParallelText:
+        """Just the sentences of these keys."""
+        return replace(self, _kept=tuple(sorted(keys)))
 
     def aligned(
         self, victim_labels: Sequence[str], label_map: Mapping[str, str] | None = None
@@ -136,6 +157,8 @@ class ParallelText:
 
     @cached_property
     def _drawn(self) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+        if self._kept is not None:
+            return np.array(self._kept, dtype=np.int64)
         return self._selection.drawn(self._rows)
 
     def _example(self, key: int, row: Row) -> Example:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.attacks.parts.goals import aimed_at_word
-from unfooled.core.example import Example
-from unfooled.core.oracle import Oracle
+from unfooled.core.program import Oracle
 from unfooled.core.questions import Asked, Written
 from unfooled.core.recipe import Recipe
+from unfooled.core.result import Example
 from unfooled.core.victim import TextValue, Victim
 from unfooled.errors import VictimError
 from unfooled.runs.task import Examples, misfit

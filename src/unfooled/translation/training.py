@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from unfooled.data.held import Held
+from unfooled.data.readers import Held
 from unfooled.errors import UserError
 from unfooled.metrics import bleu
 from unfooled.training import record
@@ -24,6 +24,7 @@ from unfooled.training.torch_families import (
     last_checkpoint,
     metrics_of,
     read_checkpoint,
+    reporting,
     require,
     save_model,
     stopped_at,
@@ -205,13 +206,8 @@ def _trainer(
         load_best_model_at_end=True,
         metric_for_best_model=JUDGED[0],
         greater_is_better=True,
-        logging_steps=max(1, steps // 20),
         seed=int(options["seed"]),
-        report_to="none",
-        disable_tqdm=True,
-        dataloader_pin_memory=False,
-        remove_unused_columns=False,
-        label_names=["labels"],
+        **reporting(steps),
     )
 
     def collate(batch: list[dict[str, Any]]) -> dict[str, Any]:

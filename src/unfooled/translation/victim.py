@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from unfooled.batching import Meter
 from unfooled.core.questions import Asked, Forced, Written
-from unfooled.core.victim import SPECIMEN, Reloadable, TextValue, Victim, digest, digest_files
-from unfooled.core.victim_options import require_not_negative, require_positive
-from unfooled.errors import MissingExtraError, VictimError
-from unfooled.model_folder import check_model_folder
+from unfooled.core.victim import (
+    SPECIMEN,
+    Reloadable,
+    TextValue,
+    Victim,
+    digest,
+    digest_files,
+    require_not_negative,
+    require_positive,
+)
+from unfooled.errors import VictimError
 from unfooled.translation.decoding import (
     Row,
     Signs,
@@ -23,10 +30,9 @@ from unfooled.translation.decoding import (
     write_with_beam,
 )
 from unfooled.translation.inside import WORDS, LooksInside, in_groups
-from unfooled.trust import granted
 from unfooled.victims.torch.hooks import make_steady
-from unfooled.victims.torch.huggingface import HASHED, folder_of, longest_input, tokens_per_pass
-from unfooled.victims.torch.load_errors import explained, require_finite, require_size, require_vocabulary
+from unfooled.victims.torch.huggingface import HASHED, longest_input, tokens_per_pass
+from unfooled.victims.torch.pretrained import load_pretrained
 from unfooled.victims.torch.quiet import quiet
 
 DECIMALS = 4  # kept of a log-probability: float32 noise lies below
@@ -308,55 +314,19 @@ def load(
     require_positive(beams=beams)
     if labels:
         raise VictimError(f"{rest} writes text and has no classes", "leave --labels out")
-    try:
-        import torch  # noqa: F401
-        import transformers
-    except ImportError:
-        raise MissingExtraError("a translation model", "torch") from None
-    path = Path(rest).expanduser()
-    local = path.is_dir()
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    where = str(path) if local else rest
-    if local:
-        check_model_folder(path, rest, VictimError)
-    trusted = granted().remote_code
-    offline = local or os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
-    with quiet(), explained(rest, path if local else None):
-        from unfooled.translation import networks as translating
-
-        translating.register()
-        config = transformers.AutoConfig.from_pretrained(
-            where, local_files_only=offline, trust_remote_code=trusted
-        )
-        if not is_translator(config):
-            raise VictimError(
-                f"{rest} is no encoder-decoder that writes text", f"load it as a classifier: hf:{rest}"
-            )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            where, local_files_only=offline, trust_remote_code=trusted
-        )
-        require_vocabulary(tokenizer, rest)
-        if local:
-            require_size(transformers.AutoModelForSeq2SeqLM, config, path, rest)
-        model, report = transformers.AutoModelForSeq2SeqLM.from_pretrained(
-            where,
-            config=config,
-            local_files_only=offline,
-            output_loading_info=True,
-            trust_remote_code=trusted,
-            use_safetensors=None if trust_pickle else True,
-        )
-        require_finite(model, rest)
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise VictimError(
-            f"{rest} has no weights for {', '.join(missing[:4])}", "untrained weights would be random"
-        )
+    loaded = load_pretrained(
+        rest,
+        "AutoModelForSeq2SeqLM",
+        purpose="translation model",
+        register=_register_networks,
+        require_config=partial(_require_translator, name=rest),
+        trust_pickle=trust_pickle,
+    )
     return TranslatorVictim(
-        model.float().eval(),
-        tokenizer,
-        name=name or path.name,
-        folder=path.resolve() if local else folder_of(config),
+        loaded.model,
+        loaded.tokenizer,
+        name=name or Path(rest).expanduser().name,
+        folder=loaded.folder,
         max_length=max_length,
         max_tokens=max_tokens,
         beams=beams,
@@ -365,3 +335,16 @@ def load(
         source_language=source_language,
         target_language=target_language,
     )
+
+
+def _register_networks() -> None:
+    from unfooled.translation import networks
+
+    networks.register()
+
+
+def _require_translator(config: Any, name: str) -> None:
+    if not is_translator(config):
+        raise VictimError(
+            f"{name} is no encoder-decoder that writes text", f"load it as a classifier: hf:{name}"
+        )

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unfooled.core.scores import Range, require_one_probability
 from unfooled.core.victim import Probabilities, one_hot, sigmoid_pair, softmax
+from unfooled.core.victim_oracle import Range, require_one_probability
 from unfooled.errors import VictimError
 from unfooled.victims.labels import is_numbered
 

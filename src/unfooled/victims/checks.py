@@ -9,7 +9,7 @@ import numpy as np
 
 from unfooled.core.victim import CAPABILITIES, TextValue, Victim
 from unfooled.core.victim_oracle import DECIMALS, validate
-from unfooled.victims.torch.whitebox import WhiteBoxVictim
+from unfooled.victims.torch.whitebox import WhiteBoxVictim, is_white_box
 
 TOLERANCE = 10.0**-DECIMALS
 
@@ -49,7 +49,7 @@ def check_whitebox(victim: Victim, texts: Sequence[TextValue]) -> None:
     inside = [name for name in CAPABILITIES[1:] if name in victim.capabilities]
     if not inside:
         return
-    if not isinstance(victim, WhiteBoxVictim):
+    if not is_white_box(victim):
         raise AssertionError(f"{', '.join(inside)} claimed, but a method of WhiteBoxVictim is missing")
     pieces = victim.pieces(texts)
     for name in inside:

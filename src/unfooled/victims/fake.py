@@ -12,8 +12,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unfooled.core.victim import Probabilities, Reloadable, TextValue, digest, join_fields, softmax
-from unfooled.core.victim_options import require_not_negative
+from unfooled.core.victim import (
+    Probabilities,
+    Reloadable,
+    TextValue,
+    digest,
+    join_fields,
+    require_not_negative,
+    softmax,
+)
 from unfooled.errors import VictimError
 from unfooled.text import WORD
 from unfooled.victims.labels import settle_labels

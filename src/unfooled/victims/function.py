@@ -12,13 +12,24 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from unfooled.core.scores import Range
+import numpy as np
+
 from unfooled.core.victim import SPECIMEN, Probabilities, Reloadable, TextValue, Victim, digest
+from unfooled.core.victim_oracle import DECIMALS, Range
 from unfooled.errors import UserError, VictimError
 from unfooled.victims.answers import Answers, find_labels, interpret
 from unfooled.victims.labels import settle_labels
 
 Function = Callable[[list[Any]], Any]
+
+# What a function is asked to tell it from another: a helper that it calls may change without its own source.
+PROBES = (
+    SPECIMEN,
+    "A superb and moving film with a great cast.",
+    "An awful, dull and pointless waste of two hours!",
+    "The committee will meet again on Tuesday to discuss the budget.",
+    "I do not hate it, but @someone said it was worse than 2 out of 10 :(",
+)
 
 
 class FunctionVictim(Reloadable):
@@ -54,6 +65,7 @@ class FunctionVictim(Reloadable):
         self._hard: bool | None = None
         self.raw_range = Range()  # of the numbers that a softmax was applied to
         self._fingerprint = ""
+        self.unsteady = False  # two answers to the same texts differed, so the fingerprint leaves them out
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -86,11 +98,16 @@ class FunctionVictim(Reloadable):
             raise VictimError(
                 f"{self.name} fails on pairs of texts: {type(error).__name__}: {error}",
                 "several columns of the data were read as one pair, so the function gets tuples; if it wants "
-                "plain texts, choose the column: --text-column NAME (in Python: load_dataset(…, text=NAME))",
+                "plain texts, choose the column: --text-column NAME (in Python: load_data(…, text=NAME))",
             ) from error
 
     def fingerprint(self) -> str:
-        """Follows the function's source where that can be read; what the function calls is not seen."""
+        """Follows the function's source where that can be read, and its answers to a few fixed texts.
+
+        The texts are asked twice, ten in all, once per victim and beside the queries of any attack. Answers
+        that differ, of a function with chance in it, are left out, and so are errors: both would make every
+        run another one.
+        """
         if not self._fingerprint:
             target = self.function if hasattr(self.function, "__qualname__") else type(self.function)
             try:
@@ -98,8 +115,23 @@ class FunctionVictim(Reloadable):
             except (OSError, TypeError):
                 source = ""
             where = getattr(target, "__module__", ""), getattr(target, "__qualname__", self.name)
-            self._fingerprint = digest("python", *where, source, self.labels, self.logits)
+            self._fingerprint = digest("python", *where, source, self.labels, self.logits, *self._answered())
         return self._fingerprint
+
+    def _answered(self) -> tuple[str, ...]:
+        """Rounded answers to the fixed texts, as strings; none where they are no use."""
+        texts: list[TextValue] = list(PROBES)
+        try:
+            first, again = (self._interpret(self._call(texts), len(texts)).scores for _ in range(2))
+        except Exception:
+            texts = [(text, text) for text in PROBES]
+            try:
+                first, again = (self._interpret(self._call(texts), len(texts)).scores for _ in range(2))
+            except Exception:
+                return ()
+        told = [str(np.round(scores, DECIMALS).tolist()) for scores in (first, again)]
+        self.unsteady = told[0] != told[1]
+        return () if self.unsteady else (told[0],)
 
     def _interpret(self, raw: Any, count: int) -> Answers:
         return interpret(raw, count, self.labels, logits=self.logits)

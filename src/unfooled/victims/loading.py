@@ -7,16 +7,14 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, cast
 
-from unfooled.core.victim import Reloadable, Victim
-from unfooled.core.victim_options import as_type, require_positive
+from unfooled.core.victim import Reloadable, Victim, as_type, require_positive
 from unfooled.errors import VictimError
-from unfooled.model_folder import LARGEST_CONFIG
 from unfooled.plugins import registry
 from unfooled.trust import granted, trusting
+from unfooled.victims.function import FunctionVictim
 from unfooled.victims.labels import parse_labels
-from unfooled.victims.thresholds import Thresholded
 
 SKLEARN_FILE = "model.skops"  # inside a trained folder
 DEFENSE_FILE = "defense.json"  # a defence around a model that lies elsewhere
@@ -27,12 +25,15 @@ FORMS = (
     "hf:FOLDER_OR_HUB_NAME · seq2seq:FOLDER_OR_HUB_NAME · https://HOST/PATH · fuse:MODEL · five:MODEL"
 )
 
+# Where a victim is asked for in Python, any of these will do.
+GivenVictim: TypeAlias = Victim | str | Path | Callable[[list[str]], Any]
+
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*|.+\.py:[A-Za-z_][\w.]*")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def load_victim(
-    spec: str,
+    spec: str | Path,
     *,
     labels: Sequence[str] | str | None = None,
     trust_pickle: bool = False,
@@ -56,6 +57,7 @@ def load_victim(
         >>> victim.predict(["a superb film"]).argmax()
         np.int64(1)
     """
+    spec = str(spec)
     kind, rest = split_spec(spec)
     names = parse_labels(labels)
     load: Callable[..., Victim] = registry.load("victim", kind)
@@ -74,7 +76,25 @@ def load_victim(
         also = {"trust_remote_code": trust.remote_code, "trust_types": trust.types}
         also = {name: value for name, value in also.items() if value}
         victim.options = {"labels": names, "trust_pickle": trust.pickle, **also, **settled}
-    return Thresholded(victim, thresholds) if thresholds else victim
+    if not thresholds:
+        return victim
+    from unfooled.victims.thresholds import Thresholded
+
+    return Thresholded(victim, thresholds)
+
+
+def as_victim(given: GivenVictim) -> Victim:
+    """Whatever a caller gave as a victim: one, what `load_victim` takes, a function of texts."""
+    if isinstance(given, str | Path):
+        return load_victim(given)
+    # By its class: `isinstance(given, Victim)` would ask for its capabilities, which may ask the model.
+    if all(callable(getattr(type(given), name, None)) for name in ("predict", "fingerprint")):
+        return cast(Victim, given)
+    if callable(given):
+        return FunctionVictim(given)
+    raise VictimError(
+        f"{type(given).__name__} is not a victim", "wrap it with SklearnVictim or FunctionVictim"
+    )
 
 
 def split_spec(spec: str) -> tuple[str, str]:
@@ -118,6 +138,8 @@ def split_spec(spec: str) -> tuple[str, str]:
 
 def _writes_text(folder: Path) -> bool:
     """Whether the model is an encoder-decoder that was not made to choose a class."""
+    from unfooled.model_folder import LARGEST_CONFIG
+
     try:
         if (folder / "config.json").stat().st_size > LARGEST_CONFIG:
             return False

@@ -13,10 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.scores import FEW, SCALE, SEVERAL, NotProbabilitiesError, Range
-from unfooled.core.victim import Probabilities, TextValue, Victim, margins_of
-from unfooled.core.victim_options import option
-from unfooled.core.victim_oracle import DECIMALS, validate
+from unfooled.core.victim import Probabilities, TextValue, Victim, margins_of, option
+from unfooled.core.victim_oracle import DECIMALS, FEW, SCALE, SEVERAL, NotProbabilitiesError, Range, validate
 from unfooled.errors import UserError, VictimError
 
 Verdict = Literal["ok", "warning", "fail"]

@@ -11,7 +11,6 @@ import numpy as np
 from unfooled.core.attempt import Attempt
 from unfooled.core.program import Program, ask
 from unfooled.data.language import ENGLISH
-from unfooled.resources.neighbours import DEFAULT
 from unfooled.text import Text, match_case
 
 
@@ -42,6 +41,8 @@ class Neighbours:
 
     @property
     def language(self) -> str:
+        from unfooled.resources.neighbours import DEFAULT
+
         return ENGLISH if self.table == DEFAULT else ""
 
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unfooled.core.attempt import Attempt, Goal, Scored
@@ -50,6 +50,20 @@ def open_class_words(victim: Victim, path: str) -> ClassWordsOracle:
             "with --label-map old=new,… where only the names differ",
         )
     return ClassWordsOracle(words, [columns[label] for label in range(len(victim.labels))])
+
+
+class ReadsClassWords:
+    """A search that asks for words of a class; `words` names the file that holds them."""
+
+    words: str
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        return (f"class-words:{self.words}",)
+
+    @property
+    def reads(self) -> Mapping[str, str]:
+        return {self.words: f"make it: {COMMAND.format(self.words)}, or name yours: --set search.words=FILE"}
 
 
 def target_of(goal: Goal) -> int | None:

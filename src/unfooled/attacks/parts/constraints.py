@@ -7,12 +7,13 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
+from unfooled.core.questions import require
 from unfooled.text import Text
 
 Scale = Literal["cosine", "angular", "arccos"]
@@ -105,10 +106,8 @@ class SentenceSimilarity:
     published_for: str = "universal-sentence-encoder"
 
     def __post_init__(self) -> None:
-        if self.scale not in get_args(Scale):
-            raise ValueError(f"scale is one of {', '.join(get_args(Scale))}")
-        if self.window is not None and self.window < 1:
-            raise ValueError("window is at least 1")
+        require(self.scale, Scale, "scale")
+        require_window(self.window)
 
     @property
     def asks(self) -> tuple[str, ...]:
@@ -167,6 +166,11 @@ class SentenceSimilarity:
             return now.text.string, before, after
         first, last = edited.bounds(index, self.window)
         return now.text.stretch(first, last - 1) if last > first else "", before, after
+
+
+def require_window(words: int | None) -> None:
+    if words is not None and words < 1:
+        raise ValueError("window is at least 1")
 
 
 def on_scale(cosines: np.ndarray, scale: Scale) -> list[float]:

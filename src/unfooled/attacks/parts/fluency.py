@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from unfooled.attacks.parts.constraints import Option
+from unfooled.attacks.parts.constraints import Option, require_window
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
+from unfooled.core.questions import require
 from unfooled.resources.fluency import Score
 
 Against = Literal["original", "current"]
@@ -37,12 +38,9 @@ class Fluency:
     window: int | None = None
 
     def __post_init__(self) -> None:
-        if self.measure not in get_args(Measure):
-            raise ValueError(f"measure is one of {', '.join(get_args(Measure))}")
-        if self.against not in get_args(Against):
-            raise ValueError(f"against is one of {', '.join(get_args(Against))}")
-        if self.window is not None and self.window < 1:
-            raise ValueError("window is at least 1")
+        require(self.measure, Measure, "measure")
+        require(self.against, Against, "against")
+        require_window(self.window)
 
     @property
     def asks(self) -> tuple[str, ...]:
@@ -74,10 +72,8 @@ class Grammar:
     window: int | None = None
 
     def __post_init__(self) -> None:
-        if self.against not in get_args(Against):
-            raise ValueError(f"against is one of {', '.join(get_args(Against))}")
-        if self.window is not None and self.window < 1:
-            raise ValueError("window is at least 1")
+        require(self.against, Against, "against")
+        require_window(self.window)
 
     @property
     def asks(self) -> tuple[str, ...]:

@@ -15,13 +15,19 @@ from unfooled.errors import DataError
 EVERY_CLASS = "any"
 
 
+def _ties(probs: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Rows in which no single class is the most probable: the victim abstains, and no class is reached."""
+    ties: NDArray[np.bool_] = (probs == probs.max(axis=1, keepdims=True)).sum(axis=1) > 1
+    return ties
+
+
 @dataclass(frozen=True)
 class Untargeted:
     """Any class but the true one."""
 
     def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
         scores = (1.0 - probs[:, label]).round(6)
-        return scores.tolist(), (probs.argmax(axis=1) != label).tolist()
+        return scores.tolist(), ((probs.argmax(axis=1) != label) & ~_ties(probs)).tolist()
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,8 @@ class Targeted:
     target: int
 
     def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
-        return probs[:, self.target].tolist(), (probs.argmax(axis=1) == self.target).tolist()
+        reached = (probs.argmax(axis=1) == self.target) & ~_ties(probs)
+        return probs[:, self.target].tolist(), reached.tolist()
 
 
 @dataclass(frozen=True)

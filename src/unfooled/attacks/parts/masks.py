@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from unfooled.attacks.parts.constraints import Constraint, Option
 from unfooled.attacks.parts.importance import Importance
@@ -19,6 +19,7 @@ from unfooled.attacks.parts.search import (
 )
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
+from unfooled.core.questions import require
 from unfooled.data.language import ENGLISH
 from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.text import Text, match_case
@@ -138,8 +139,7 @@ class MaskAndFill:
     ties: Ties = "nearest"
 
     def __post_init__(self) -> None:
-        if self.mode not in get_args(Mode):
-            raise ValueError(f"mode is one of {', '.join(get_args(Mode))}")
+        require(self.mode, Mode, "mode")
         require_stopwords(self.stopwords)
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:

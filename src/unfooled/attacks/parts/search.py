@@ -21,7 +21,7 @@ from unfooled.attacks.parts.constraints import Constraint, Option
 from unfooled.attacks.parts.importance import Importance
 from unfooled.core.attempt import Attempt, Scored, most_similar
 from unfooled.core.program import Program
-from unfooled.resources.stopwords import STOPWORDS
+from unfooled.stopwords import STOPWORDS
 from unfooled.text import Text
 
 Ties: TypeAlias = Literal["nearest", "text"]

@@ -8,14 +8,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
 from unfooled.attacks.parts.importance import Deletion
 from unfooled.core.attempt import Attempt, Row, Scored
 from unfooled.core.program import Ask, Program, ask
-from unfooled.core.questions import mark
+from unfooled.core.questions import mark, require
 
 By = Literal["auto", "zero", "deletion"]
 Pick = Literal["highest", "lowest"]
@@ -42,8 +42,7 @@ class GreedySelect:
     by: By = "auto"
 
     def __post_init__(self) -> None:
-        if self.by not in get_args(By):
-            raise ValueError(f"by is one of {', '.join(get_args(By))}")
+        require(self.by, By, "by")
 
     @property
     def asks(self) -> tuple[str, ...]:
@@ -84,8 +83,7 @@ class AttentionSelect:
     pick: Pick = "highest"
 
     def __post_init__(self) -> None:
-        if self.pick not in get_args(Pick):
-            raise ValueError(f"pick is one of {', '.join(get_args(Pick))}")
+        require(self.pick, Pick, "pick")
 
     @property
     def asks(self) -> tuple[str, ...]:

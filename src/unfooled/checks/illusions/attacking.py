@@ -12,13 +12,13 @@ from unfooled.checks.illusions.survivors import CheckResult, Flags, Standing
 from unfooled.checks.illusions.wrappers import Averaged, Votes
 from unfooled.checks.replay import Sample, answers, replay
 from unfooled.core.recipe import Recipe
-from unfooled.core.result import Result
+from unfooled.core.result import Result, decided
 from unfooled.core.session import Settings
 from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
-from unfooled.metrics.summary import decided
 from unfooled.runs.attack import Observer, attack
 from unfooled.runs.file import RunFile
+from unfooled.runs.row_choice import take
 
 
 class Watcher:
@@ -66,12 +66,17 @@ class Bench:
 
     recipe: Recipe
     settings: Settings
-    rows: int  # that are read; see `rows_to_read`
+    rows: int  # that are read; see `row_choice.py`
+    first: bool = False  # the first rows, not a sample
     workers: int = 1
     averages: tuple[int, ...] = (4, 16)
     draws: int = 15
     watcher: Watcher = field(default_factory=Watcher)
     restart: bool = False
+
+    def taken(self, data: Dataset, count: int) -> Dataset:
+        """So many rows, chosen as for the attacks: more of them hold all of fewer."""
+        return take(data, count, seed=self.settings.seed, first=self.first)
 
     def attack(
         self,
@@ -91,6 +96,7 @@ class Bench:
                 recipe or self.recipe,
                 out=folder,
                 rows=self.rows,
+                first=self.first,
                 keys=keys,
                 workers=self.workers,
                 settings=self.settings,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from unfooled.checks.illusions.attacking import Bench, Subject, counts
 from unfooled.checks.illusions.survivors import CheckResult, Flags
+from unfooled.core.result import ATTACKED
 from unfooled.plugins import registry, unknown_name
 
 BUDGETS = (50, 200)
@@ -40,7 +41,7 @@ def check_names() -> tuple[str, ...]:
 
 
 def help_table() -> str:
-    """The checks in their order, for `--help`."""
+    """The checks in their order, for `--list`."""
     return "\n".join(["Checks, in this order:", *(f"  {one.name}: {one.summary}" for one in all_checks())])
 
 
@@ -91,7 +92,7 @@ def unneeded(subject: Subject, name: str, words: str, remark: str, *findings: st
 def _budget(subject: Subject) -> None:
     """Does the attack grow with its budget? Read from the queries that each success took."""
     attacked = [one for one in subject.results() if one.key in subject.standing.active]
-    attacked = [one for one in attacked if one.outcome in ("success", "failure")]
+    attacked = [one for one in attacked if one.outcome in ATTACKED]
     spent = [one.queries for one in attacked if one.outcome == "success"]
     shares = [f"{budget}: {_share(sum(n <= budget for n in spent), len(attacked))}" for budget in BUDGETS]
     shares.append(f"any number: {_share(len(spent), len(attacked))}")

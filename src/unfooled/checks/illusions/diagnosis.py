@@ -13,10 +13,10 @@ from unfooled.checks.replay import answers
 from unfooled.core.victim import Probabilities, TextValue, Victim
 from unfooled.core.victim_oracle import DECIMALS
 from unfooled.errors import VictimError
-from unfooled.metrics.statistics import bootstrap_mean
+from unfooled.rates import mean_interval
 from unfooled.text import Text
-from unfooled.victims.randomness import Redrawable, logits_of
-from unfooled.victims.torch.whitebox import WhiteBoxVictim
+from unfooled.victims.randomness import is_redrawable, logits_of
+from unfooled.victims.torch.whitebox import is_white_box
 
 Chance = Literal["none", "seeded", "by nature", "by batch"]
 
@@ -116,7 +116,7 @@ def _chance(victim: Victim, texts: list[TextValue], scores: Probabilities) -> tu
         # A rare chance may have waited until now: only what repeats can be blamed on the batch.
         again = _again(victim, texts, scores)
         return ("by nature", again) if again > _DIFFERENT else ("by batch", backwards)
-    if isinstance(victim, Redrawable):
+    if is_redrawable(victim):
         spread = max(_gap(_ask(victim.redrawn(n), texts), scores) for n in (1, 2))
         if spread > _DIFFERENT:
             return "seeded", spread
@@ -190,7 +190,7 @@ class Gradients:
 
 def look_at_gradients(victim: Victim, texts: Sequence[TextValue]) -> Gradients | None:
     """None where the victim shows no gradients."""
-    if "gradients" not in victim.capabilities or not isinstance(victim, WhiteBoxVictim):
+    if "gradients" not in victim.capabilities or not is_white_box(victim):
         return None
     readable = [text for value in texts if len((text := _text(value)).words) >= _LEAST_WORDS]
     chosen = readable[:_GRADIENT_TEXTS]
@@ -203,7 +203,7 @@ def look_at_gradients(victim: Victim, texts: Sequence[TextValue]) -> Gradients |
         for text, one in zip(chosen, logit, strict=True)
         if (rho := _agreement(victim, text, one.norms)) is not None
     ]
-    low, high = bootstrap_mean(found if len(found) >= _LEAST_TEXTS else [])
+    low, high = mean_interval(found if len(found) >= _LEAST_TEXTS else [], within=(-1.0, 1.0))
     return Gradients(
         texts=len(chosen),
         dead_loss=float(np.mean([one.norms.max(initial=0.0) < _DEAD for one in loss])),

@@ -9,8 +9,8 @@ from unfooled.checks.illusions.attacking import Bench, Subject, read_results
 from unfooled.checks.illusions.checks import BUDGETS, IllusionCheck, note, unneeded
 from unfooled.checks.illusions.other_order import counterpart, needs_gradients
 from unfooled.checks.illusions.survivors import Flags
-from unfooled.core.result import Result
-from unfooled.metrics.statistics import mcnemar
+from unfooled.core.result import ATTACKED, Result
+from unfooled.rates import mcnemar
 
 Results: TypeAlias = Mapping[int, Result]  # by key
 
@@ -31,7 +31,7 @@ def run_gradients(bench: Bench, subject: Subject, others: Sequence[Subject]) -> 
     if other is None:
         unneeded(subject, name, words, "this attack has no order of words to change", *findings)
         return
-    attacked = [one.key for one in subject.results() if one.outcome in ("success", "failure")]
+    attacked = [one.key for one in subject.results() if one.outcome in ATTACKED]
     few = [key for key in attacked if key in subject.standing.active][:COMPARED]
     keys = sorted({*few, *subject.standing.survivors()})
     if not keys:

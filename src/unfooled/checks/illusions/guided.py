@@ -39,8 +39,5 @@ def run_guided(bench: Bench, subject: Subject, others: Sequence[Subject]) -> Non
 
 
 CHECK = IllusionCheck(
-    name="guided",
-    summary="attacks survivors led by another model's scores",
-    place=50,
-    run=run_guided,
+    name="guided", summary="attacks survivors led by another model's scores", place=50, run=run_guided
 )

@@ -42,8 +42,5 @@ def run_temperature(bench: Bench, subject: Subject, others: Sequence[Subject]) -
 
 
 CHECK = IllusionCheck(
-    name="temperature",
-    summary="attacks survivors on re-scaled scores",
-    place=10,
-    run=run_temperature,
+    name="temperature", summary="attacks survivors on re-scaled scores", place=10, run=run_temperature
 )

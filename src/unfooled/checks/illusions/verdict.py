@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.checks.illusions.survivors import CheckResult, Flags, Standing
-from unfooled.metrics.statistics import mcnemar, paired_difference
+from unfooled.rates import mcnemar, paired_difference
 
 Status = Literal["holds", "illusion", "no gain", "not decided"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from unfooled.core.victim import Probabilities, TextValue, Victim, digest, one_hot, softmax
 from unfooled.runs.workers import Reload, portable
-from unfooled.victims.randomness import Redrawable, logits_of
+from unfooled.victims.randomness import is_redrawable, logits_of
 
 FRESH = 1000  # number of the first draw that no attack has seen
 _REMEMBERED = 100_000
@@ -191,4 +191,4 @@ def _lead(scores: Probabilities) -> Probabilities:
 
 def drawn(victim: Victim, number: int) -> Victim:
     """Draw `number` of a victim: other random numbers where it lets us choose, else just another asking."""
-    return victim.redrawn(number) if isinstance(victim, Redrawable) else victim
+    return victim.redrawn(number) if is_redrawable(victim) else victim

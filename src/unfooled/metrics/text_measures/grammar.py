@@ -13,10 +13,5 @@ def values(ask: Ask, results: Sequence[Result]) -> list[float]:
 
 
 MEASURE = Measure(
-    name="grammar",
-    title="mistakes added",
-    better="low",
-    oracle="grammar",
-    default="harper",
-    values=values,
+    name="grammar", title="mistakes added", better="low", oracle="grammar", default="harper", values=values
 )

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from unfooled.papers import smoke
 from unfooled.papers.claims import All, AtLeast, Claim, More, Near, Unmeasured
 from unfooled.papers.findings import Quantity as Q
-from unfooled.papers.paper import Bars, Cell, Curves, Paper, Plan, Scale, Table
-from unfooled.papers.stages import Attack, Fixture, Model, Rows, Settings, Stage, Train, settings
+from unfooled.papers.paper import Bars, Cell, Curves, Paper, Table, by_scale
+from unfooled.papers.stages import Attack, Model, Rows, Settings, Stage, Train, settings
 
 VICTIMS = {"lstm": "word-LSTM", "cnn": "word-CNN", "bert": "BERT"}
 ATTACKS = {"tf": "TextFooler", "r": "BAE-R", "i": "BAE-I", "r-or-i": "BAE-R/I", "r-and-i": "BAE-R+I"}
@@ -71,14 +71,6 @@ def stages(size: Sizes) -> tuple[Stage, ...]:
     return tuple(made)
 
 
-def plan(scale: Scale) -> Plan:
-    if scale == "smoke":
-        return Plan(stages=stages(_SMOKE), settings=("Tiny models and texts.",), differs="Nothing is meant.")
-    if scale == "small":
-        return Plan(stages=stages(_SMALL), settings=_HOW, differs=_WHY)
-    return Plan(stages=stages(_PAPER), settings=_HOW_PAPER, differs="Other seeds and library versions.")
-
-
 _NAMES = {"tf": "textfooler@code"} | {mode: f"bae-{mode}@paper" for mode in MODES}
 _SMOKE = Sizes(
     train={"trec": Rows(source="{reviews}", split="train")},
@@ -94,11 +86,7 @@ _SMOKE = Sizes(
     textfooler=settings(table="{table}"),
     everywhere=(),
     measures=("edit-distance",),
-    more=(
-        Fixture(name="reviews", what="reviews"),
-        Fixture(name="table", what="table"),
-        Fixture(name="masked-lm", what="masked-lm"),
-    ),
+    more=smoke.fixtures("reviews", "table", "masked-lm"),
 )
 _GLOVE = settings(vectors="glove-6b-50d")
 _SMALL = Sizes(
@@ -147,6 +135,9 @@ _WHY = (
     "BERT-base. Counter-fitted vectors for TextFooler are rebuilt ones."
 )
 _HOW_PAPER = ("bert-base-uncased as victim and masked language model, whole test sets of TREC and MR.",)
+plan = by_scale(
+    stages, _SMOKE, (_SMALL, _HOW, _WHY), (_PAPER, _HOW_PAPER, "Other seeds and library versions.")
+)
 
 
 def run(place: str, victim: str, attack: str, what: str = "after", **options: tuple[str, ...]) -> Q:
@@ -172,53 +163,41 @@ def _each(
     )
 
 
-def _strongest(place: str, victim: str, printed: str) -> Claim:
-    return Claim(
-        f"{place}-{victim}-strongest",
-        f"R+I is the strongest mode ({VICTIMS[victim]}, {PLACES[place]}).",
-        printed,
+# Claims made of several victims: what is said, what is measured, and which attacks are above which others.
+_COMPARED: dict[str, tuple[str, str, tuple[str, tuple[str, ...], tuple[str, ...], float]]] = {
+    "strongest": (
+        "R+I is the strongest mode",
         "rows lost, R+I against each other mode, row by row; ties of up to 3 points allowed",
-        _each(place, victim, "lost", ("r-and-i",), ("r", "i", "r-or-i"), by=-0.03),
-    )
-
-
-def _stronger_than_textfooler(place: str, victim: str, printed: str) -> Claim:
-    return Claim(
-        f"{place}-{victim}-beats-textfooler",
-        f"R+I leaves fewer right than TextFooler ({VICTIMS[victim]}, {PLACES[place]}).",
-        printed,
+        ("lost", ("r-and-i",), ("r", "i", "r-or-i"), -0.03),
+    ),
+    "beats-textfooler": (
+        "R+I leaves fewer right than TextFooler",
         "rows lost, row by row",
-        _each(place, victim, "lost", ("r-and-i",), ("tf",)),
-    )
-
-
-def _similar(place: str, victim: str, printed: str) -> Claim:
-    return Claim(
-        f"{place}-{victim}-similar",
-        f"All four modes keep texts more similar than TextFooler does ({VICTIMS[victim]}, {PLACES[place]}).",
-        printed,
+        ("lost", ("r-and-i",), ("tf",), 0.0),
+    ),
+    "similar": (
+        "All four modes keep texts more similar than TextFooler does",
         "similarity of texts that both attacks found",
-        _each(place, victim, "measure", MODES, ("tf",)),
-    )
-
-
-def _insertions_similar(place: str, victim: str) -> Claim:
-    return Claim(
-        f"{place}-{victim}-i-similar",
-        f"I keeps the highest similarity of the four modes ({VICTIMS[victim]}, {PLACES[place]}).",
-        "TREC: I .964/.931 (LSTM/BERT), the others lower; MR: .966/.958, the others lower",
+        ("measure", MODES, ("tf",), 0.0),
+    ),
+    "i-similar": (
+        "I keeps the highest similarity of the four modes",
         "similarity of texts that both modes found; ties of up to 0.01 allowed",
-        _each(place, victim, "measure", ("i",), ("r", "r-or-i", "r-and-i"), by=-0.01),
-    )
-
-
-def _ameliorated(place: str, victim: str, printed: str) -> Claim:
-    return Claim(
-        f"{place}-{victim}-insertion-ameliorates",
-        f"R+I keeps texts at least as similar as R alone ({VICTIMS[victim]}, {PLACES[place]}).",
-        f"{printed}; “always higher”",
+        ("measure", ("i",), ("r", "r-or-i", "r-and-i"), -0.01),
+    ),
+    "insertion-ameliorates": (
+        "R+I keeps texts at least as similar as R alone",
         "similarity of texts that both modes found; ties of up to 0.01 allowed",
-        _each(place, victim, "measure", ("r-and-i",), ("r",), by=-0.01),
+        ("measure", ("r-and-i",), ("r",), -0.01),
+    ),
+}
+
+
+def _compared(name: str, place: str, victim: str, printed: str) -> Claim:
+    sentence, how, (what, firsts, others, by) = _COMPARED[name]
+    sentence = f"{sentence} ({VICTIMS[victim]}, {PLACES[place]})."
+    return Claim(
+        f"{place}-{victim}-{name}", sentence, printed, how, _each(place, victim, what, firsts, others, by)
     )
 
 
@@ -237,22 +216,31 @@ def _splits(place: str, victim: str) -> Claim:
     )
 
 
+_I_PRINTED = "TREC: I .964/.931 (LSTM/BERT), the others lower; MR: .966/.958, the others lower"
 CLAIMS = (
-    _strongest("trec", "lstm", "32.4 / 18.0 / 20.4 / 11.8 right (R, I, R/I, R+I)"),
-    _strongest("trec", "cnn", "29.6 / 15.4 / 13.0 / 8.4"),
-    _strongest("trec", "bert", "37.2 / 32.2 / 23.6 / 20.2"),
-    _stronger_than_textfooler("trec", "lstm", "11.8 against 42.4 right"),
-    _stronger_than_textfooler("trec", "bert", "20.2 against 42.8 right"),
-    _stronger_than_textfooler("mr", "bert", "19.21 against 30.74 right"),
-    _similar("trec", "lstm", "TextFooler .834; R .870, I .964, R/I .954, R+I .874"),
-    _similar(
-        "trec",
-        "bert",
-        "so the text; its table has TextFooler .866; R .824, I .931, R/I .908, R+I .825: two modes are below",
+    *(
+        _compared(name, place, victim, printed)
+        for name, place, victim, printed in (
+            ("strongest", "trec", "lstm", "32.4 / 18.0 / 20.4 / 11.8 right (R, I, R/I, R+I)"),
+            ("strongest", "trec", "cnn", "29.6 / 15.4 / 13.0 / 8.4"),
+            ("strongest", "trec", "bert", "37.2 / 32.2 / 23.6 / 20.2"),
+            ("beats-textfooler", "trec", "lstm", "11.8 against 42.4 right"),
+            ("beats-textfooler", "trec", "bert", "20.2 against 42.8 right"),
+            ("beats-textfooler", "mr", "bert", "19.21 against 30.74 right"),
+            ("similar", "trec", "lstm", "TextFooler .834; R .870, I .964, R/I .954, R+I .874"),
+            (
+                "similar",
+                "trec",
+                "bert",
+                "so the text; its table has TextFooler .866; R .824, I .931, R/I .908, R+I .825: two modes "
+                "are below",
+            ),
+            ("i-similar", "trec", "lstm", _I_PRINTED),
+            ("i-similar", "trec", "bert", _I_PRINTED),
+            ("insertion-ameliorates", "trec", "lstm", ".874 against .870; “always higher”"),
+            ("insertion-ameliorates", "trec", "bert", ".825 against .824; “always higher”"),
+        )
     ),
-    *(_insertions_similar("trec", victim) for victim in ("lstm", "bert")),
-    _ameliorated("trec", "lstm", ".874 against .870"),
-    _ameliorated("trec", "bert", ".825 against .824"),
     *(_splits("trec", victim) for victim in ("lstm", "bert")),
     Claim(
         "mr-bert-r-below-textfooler",

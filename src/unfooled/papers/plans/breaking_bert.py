@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from unfooled.papers import smoke
 from unfooled.papers.claims import All, AtLeast, Claim, More, Unmeasured
 from unfooled.papers.findings import Quantity as Q
-from unfooled.papers.paper import Bars, Cell, Counts, Paper, Plan, Scale, Table
+from unfooled.papers.paper import Bars, Cell, Counts, Paper, Table, by_scale
 from unfooled.papers.stages import (
     Attack,
-    Fixture,
     Model,
     Rows,
     Settings,
@@ -81,14 +80,6 @@ def stages(size: Sizes) -> tuple[Stage, ...]:
     return tuple(made)
 
 
-def plan(scale: Scale) -> Plan:
-    if scale == "smoke":
-        return Plan(stages=stages(_SMOKE), settings=("Tiny models and texts.",), differs="Nothing is meant.")
-    if scale == "small":
-        return Plan(stages=stages(_SMALL), settings=_HOW, differs=_WHY)
-    return Plan(stages=stages(_PAPER), settings=_HOW_PAPER, differs="Other data, seeds and library versions.")
-
-
 _SMOKE = Sizes(
     train={name: Rows(source=f"{{{name}}}", split="train") for name in PLACES},
     full={name: Rows(source=f"{{{name}}}", split="train") for name in PLACES},
@@ -98,11 +89,7 @@ _SMOKE = Sizes(
     cnn=(*smoke.WORDS, ("filters", 4)),
     attack="smoke:breaking-bert@paper",
     everywhere=settings(table="{table}"),
-    more=(
-        Fixture(name="tweets", what="tweets"),
-        Fixture(name="reviews", what="reviews"),
-        Fixture(name="table", what="table"),
-    ),
+    more=smoke.fixtures("tweets", "reviews", "table"),
 )
 _TWEETS = Rows(source="twitter_airline", split="train", clean="tweets")
 _GLOVE = settings(vectors="glove-6b-50d")
@@ -163,36 +150,24 @@ _WHY = (
 _HOW_PAPER = (
     "bert-base-uncased on tweets and movie sentences from the hub; Datamuse where it can be reached.",
 )
+plan = by_scale(
+    stages, _SMOKE, (_SMALL, _HOW, _WHY), (_PAPER, _HOW_PAPER, "Other data, seeds and library versions.")
+)
 
 
-def _fewer(place: str) -> Claim:
-    return Claim(
-        f"{place}-fewer-edits",
-        f"In the order of gradients fewer words must be changed than in random order ({PLACES[place]}).",
-        "asked for as a next check; no figure",
-        "words changed per success, texts where both orders succeed, row by row",
-        More(
-            Q(f"{place}-random", "words"),
-            Q(f"{place}-gradient", "words"),
-            names=("random", "gradient"),
-            paired=True,
-        ),
-    )
+def _more(place: str, what: str, first: str, second: str) -> More:
+    """One order of the words against the other."""
+    return More(Q(f"{place}-{first}", what), Q(f"{place}-{second}", what), names=(first, second), paired=True)
 
 
-def _stronger(place: str) -> Claim:
-    return Claim(
-        f"{place}-stronger",
-        f"In the order of gradients more texts fall than in random order ({PLACES[place]}).",
-        "asked for as a next check; no figure",
-        "success of the attacked texts, row by row",
-        More(
-            Q(f"{place}-gradient", "success"),
-            Q(f"{place}-random", "success"),
-            names=("gradient", "random"),
-            paired=True,
-        ),
-    )
+def _between(what: str, low: float, high: float) -> All:
+    figure = Q("tweets-gradient", what)
+    return All((AtLeast(figure, low, name=what), AtLeast(figure, high, most=True, name=what)))
+
+
+def _order(place: str, name: str, effect: str, how: str, rule: More) -> Claim:
+    sentence = f"In the order of gradients {effect} than in random order ({PLACES[place]})."
+    return Claim(f"{place}-{name}", sentence, "asked for as a next check; no figure", how, rule)
 
 
 def _transfers(place: str, other: str) -> Claim:
@@ -219,27 +194,35 @@ CLAIMS = (
         "The attack on negative tweets costs about ten points of accuracy over all classes.",
         "80.33 → 70.29 %",
         "rows lost of all; between 5 and 15 points",
-        All(
-            (
-                AtLeast(Q("tweets-gradient", "lost"), 0.05, name="lost"),
-                AtLeast(Q("tweets-gradient", "lost"), 0.15, most=True, name="lost"),
-            )
-        ),
+        _between("lost", 0.05, 0.15),
     ),
     Claim(
         "two-words",
         "A success takes about two words.",
         "about 2",
         "words changed per success, tweets; between 1.5 and 2.5",
-        All(
-            (
-                AtLeast(Q("tweets-gradient", "words"), 1.5, name="words"),
-                AtLeast(Q("tweets-gradient", "words"), 2.5, most=True, name="words"),
-            )
-        ),
+        _between("words", 1.5, 2.5),
     ),
-    *(_fewer(place) for place in PLACES),
-    *(_stronger(place) for place in PLACES),
+    *(
+        _order(
+            place,
+            "fewer-edits",
+            "fewer words must be changed",
+            "words changed per success, texts where both orders succeed, row by row",
+            _more(place, "words", "random", "gradient"),
+        )
+        for place in PLACES
+    ),
+    *(
+        _order(
+            place,
+            "stronger",
+            "more texts fall",
+            "success of the attacked texts, row by row",
+            _more(place, "success", "gradient", "random"),
+        )
+        for place in PLACES
+    ),
     *(_transfers(place, other) for place in PLACES for other in OTHERS),
     Claim(
         "human",

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from unfooled.papers import smoke
-from unfooled.papers.paper import Plan, Scale
+from unfooled.papers.paper import by_scale
 from unfooled.papers.stages import (
     Attack,
-    Fixture,
     Harden,
     Model,
     Rows,
@@ -97,14 +96,6 @@ def _shown(name: str, model: Model, test: Rows, clean: int, most: int | None) ->
     return Show(name=f"{name}-shown", model=model, samples="base-attack", data=data, most=most)
 
 
-def plan(scale: Scale) -> Plan:
-    if scale == "smoke":
-        return Plan(stages=stages(_SMOKE), settings=("Tiny models and texts.",), differs="Nothing is meant.")
-    if scale == "small":
-        return Plan(stages=stages(_SMALL), settings=_HOW, differs=_WHY)
-    return Plan(stages=stages(_PAPER), settings=_HOW_PAPER, differs=_WHY_PAPER)
-
-
 _TABLE = "{table}"
 _TEXTS = "{reviews}"
 _SWAP = settings(epochs=1, words=2, alternatives=2, similarity="none", pos=False, table=_TABLE)
@@ -128,7 +119,7 @@ _SMOKE = Sizes(
     voting=3,
     averaged=2,
     draws=3,
-    more=(Fixture(name="reviews", what="reviews"), Fixture(name="table", what="table")),
+    more=smoke.fixtures("reviews", "table"),
 )
 
 _SMALL = Sizes(
@@ -153,15 +144,11 @@ _SMALL = Sizes(
     draws=5,
 )
 
+_MNLI = Rows(source="hf:nyu-mll/glue:mnli", split="train", text=("premise", "hypothesis"), label="label")
 _PAPER = Sizes(
-    train=Rows(source="hf:nyu-mll/glue:mnli", split="train", text=("premise", "hypothesis"), label="label"),
-    harden=Rows(source="hf:nyu-mll/glue:mnli", split="train", text=("premise", "hypothesis"), label="label"),
-    test=Rows(
-        source="hf:nyu-mll/glue:mnli",
-        split="validation_mismatched",
-        text=("premise", "hypothesis"),
-        label="label",
-    ),
+    train=_MNLI,
+    harden=_MNLI,
+    test=replace(_MNLI, split="validation_mismatched"),
     family="bert",
     base=settings(body="bert-base-uncased", epochs=5, batch=32, lr=2e-5, decay=0.0, max_length=128),
     retune=settings(start="body", epochs=5, batch=32, lr=2e-5, seed=1),
@@ -219,3 +206,4 @@ _WHY = (
 )
 _HOW_PAPER = ("The paper's protocol for MNLI: bert-base-uncased, 5 epochs, all rows; see `firebert.py`.",)
 _WHY_PAPER = "Other seeds, other library versions, corrected FuSE and FIVE (see below)."
+plan = by_scale(stages, _SMOKE, (_SMALL, _HOW, _WHY), (_PAPER, _HOW_PAPER, _WHY_PAPER))

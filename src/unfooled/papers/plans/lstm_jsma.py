@@ -12,8 +12,8 @@ from itertools import pairwise
 from unfooled.papers import smoke
 from unfooled.papers.claims import All, AtLeast, Claim, More, Near
 from unfooled.papers.findings import Quantity as Q
-from unfooled.papers.paper import Bars, Cell, Confused, Counts, Paper, Plan, Scale, Table
-from unfooled.papers.stages import Attack, Fixture, Model, Rows, Settings, Stage, Train, Words, settings
+from unfooled.papers.paper import Bars, Cell, Confused, Counts, Paper, Table, by_scale
+from unfooled.papers.stages import Attack, Model, Rows, Settings, Stage, Train, Words, settings
 
 MODELS = {"lstm": "LSTM", "svm": "SVM", "nb": "naive Bayes"}
 ARTICLES = {"svm": "the SVM", "nb": "naive Bayes"}
@@ -64,14 +64,6 @@ def stages(size: Sizes) -> tuple[Stage, ...]:
     return tuple(made)
 
 
-def plan(scale: Scale) -> Plan:
-    if scale == "smoke":
-        return Plan(stages=stages(_SMOKE), settings=("Tiny models and texts.",), differs="Nothing is meant.")
-    if scale == "small":
-        return Plan(stages=stages(_SMALL), settings=_HOW, differs=_WHY)
-    return Plan(stages=stages(_PAPER), settings=_HOW_PAPER, differs="Other seeds and library versions.")
-
-
 _SMOKE = Sizes(
     train=Rows(source="{reviews}", split="train"),
     test=Rows(source="{reviews}"),
@@ -79,7 +71,7 @@ _SMOKE = Sizes(
     svm=settings(epochs=20),
     jsma=6,
     words=3,
-    more=(Fixture(name="reviews", what="reviews"),),
+    more=smoke.fixtures("reviews"),
 )
 _SMALL = Sizes(
     train=Rows(source="imdb", split="train"),
@@ -118,6 +110,9 @@ _WHY = (
     "the LSTM's own 20,000 words, the paper's from 400,000, and needs far fewer than 35 of them."
 )
 _HOW_PAPER = ("As the small scale with all 25,000 training reviews, 12,500 test reviews and 1,000 for JSMA.",)
+plan = by_scale(
+    stages, _SMOKE, (_SMALL, _HOW, _WHY), (_PAPER, _HOW_PAPER, "Other seeds and library versions.")
+)
 
 
 def after(model: str, swap: str) -> Q:

@@ -63,6 +63,17 @@ def _inside(task: str, victim: str, attack: str, what: str) -> Q:
     return Q(f"{task}-{victim}-{attack}-inside", what)
 
 
+def _more_inside(first: str, second: str, what: str) -> More:
+    """What GS-EC moves inside one victim of sentiment against another; they break other rows."""
+    moved, less = (_inside("sentiment", victim, "gs-ec", what) for victim in (first, second))
+    return More(moved, less, names=(VICTIMS[first], VICTIMS[second]), paired=False)
+
+
+def _lstm_above_transformer(attack: str, what: str, *, paired: bool) -> More:
+    lstm, transformer = (Q(f"{stage}-{attack}", what) for stage in TRANSLATION.values())
+    return More(lstm, transformer, names=("LSTM", "Transformer"), paired=paired)
+
+
 CLAIMS = (
     *_above("sentiment", "gs-gr", "asmax-gr", ("79 against 62 %", "52 against 17 %", "53 against 35 %")),
     *_above("sentiment", "asmax-gr", "list", ("62 against 27 %", "17 against 6 %", "35 against 15 %")),
@@ -97,22 +108,22 @@ CLAIMS = (
         ),
     ),
     *(
-        _recurrent("sentiment", attack, victim, paper)
-        for attack, victim, paper in (
-            ("random", "bert", "1.1 against 0.8 %"),
-            ("list", "bert", "27 against 6 %"),
-            ("asmax-gr", "bert", "62 against 17 %"),
-            ("gs-gr", "bert", "79 against 52 %"),
-            ("random", "nopt", "1.1 against 1 %"),
-            ("list", "nopt", "27 against 15 %"),
-            ("asmax-gr", "nopt", "62 against 35 %"),
-            ("gs-gr", "nopt", "79 against 53 %"),
+        _recurrent(task, attack, victim, paper)
+        for task, attack, victim, paper in (
+            ("sentiment", "random", "bert", "1.1 against 0.8 %"),
+            ("sentiment", "list", "bert", "27 against 6 %"),
+            ("sentiment", "asmax-gr", "bert", "62 against 17 %"),
+            ("sentiment", "gs-gr", "bert", "79 against 52 %"),
+            ("sentiment", "random", "nopt", "1.1 against 1 %"),
+            ("sentiment", "list", "nopt", "27 against 15 %"),
+            ("sentiment", "asmax-gr", "nopt", "62 against 35 %"),
+            ("sentiment", "gs-gr", "nopt", "79 against 53 %"),
+            ("entailment", "random", "bert", "17.8 against 9.2 %"),
+            ("entailment", "list", "bert", "63 against 56 %"),
+            ("entailment", "asmax-gr", "bert", "78 against 54 %"),
+            ("entailment", "gs-gr", "bert", "95 against 75 %"),
         )
     ),
-    _recurrent("entailment", "random", "bert", "17.8 against 9.2 %"),
-    _recurrent("entailment", "list", "bert", "63 against 56 %"),
-    _recurrent("entailment", "asmax-gr", "bert", "78 against 54 %"),
-    _recurrent("entailment", "gs-gr", "bert", "95 against 75 %"),
     Claim(
         "ec-closer",
         "GS-EC's sentences stay closer in the victim's embedding than GS-GR's.",
@@ -135,24 +146,14 @@ CLAIMS = (
         "A successful edit moves the LSTM's sentence embedding more than BERT's (R_e).",
         "R_e 0.83 against 0.56",
         "‖z − z_adv‖/‖z‖ of the vector that the last layer reads, GS-EC successes",
-        More(
-            _inside("sentiment", "lstm", "gs-ec", "re"),
-            _inside("sentiment", "bert", "gs-ec", "re"),
-            names=("LSTM", "BERT"),
-            paired=False,
-        ),
+        _more_inside("lstm", "bert", "re"),
     ),
     Claim(
         "attention-shifts",
         "The attack shifts the LSTM's attention, BERT's stays.",
         "figure 2",
         "attention moved (total variation, mean of layers), GS-EC successes; LSTM above BERT",
-        More(
-            _inside("sentiment", "lstm", "gs-ec", "attention"),
-            _inside("sentiment", "bert", "gs-ec", "attention"),
-            names=("LSTM", "BERT"),
-            paired=False,
-        ),
+        _more_inside("lstm", "bert", "attention"),
     ),
     Claim(
         "sparse-first-layer",
@@ -160,12 +161,7 @@ CLAIMS = (
         "figure 4",
         "share of the summed change in layer 1 that lies on the edited word, GS-EC successes; BERT above "
         "LSTM",
-        More(
-            _inside("sentiment", "bert", "gs-ec", "edited"),
-            _inside("sentiment", "lstm", "gs-ec", "edited"),
-            names=("BERT", "LSTM"),
-            paired=False,
-        ),
+        _more_inside("bert", "lstm", "edited"),
     ),
     Claim(
         "theorem",
@@ -201,12 +197,7 @@ CLAIMS = (
         "Targeted keywords are harder to force into a Transformer's translation than into an LSTM's.",
         "27.5 against 10.5 % success",
         "keyword attack with at most 3 edits",
-        More(
-            Q(f"{TRANSLATION['lstm']}-keyword", "success"),
-            Q(f"{TRANSLATION['transformer']}-keyword", "success"),
-            names=("LSTM", "Transformer"),
-            paired=False,
-        ),
+        _lstm_above_transformer("keyword", "success", paired=False),
         needs=_NEEDS_TRANSLATION,
     ),
     Claim(
@@ -214,12 +205,7 @@ CLAIMS = (
         "Typos cost the LSTM more of its BLEU than the Transformer.",
         "25.10 → 13.44 (11.66 lost) against 34.90 → 26.02 (8.88 lost)",
         "BLEU that a sentence loses by one typo, mean over the sentences (the paper: BLEU of the whole text)",
-        More(
-            Q(f"{TRANSLATION['lstm']}-typos", "bleu-lost"),
-            Q(f"{TRANSLATION['transformer']}-typos", "bleu-lost"),
-            names=("LSTM", "Transformer"),
-            paired=True,
-        ),
+        _lstm_above_transformer("typos", "bleu-lost", paired=True),
         needs=_NEEDS_TRANSLATION,
     ),
     Claim(

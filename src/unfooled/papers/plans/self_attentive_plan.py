@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from unfooled.papers import smoke, translation
-from unfooled.papers.paper import Plan, Scale
+from unfooled.papers.paper import by_scale
 from unfooled.papers.stages import (
     Attack,
     Chosen,
-    Fixture,
     Inside,
     Model,
     Rows,
@@ -99,14 +98,6 @@ def _attack(size: Sizes, task: str, name: str, model: Model, attack: str) -> Att
     )
 
 
-def plan(scale: Scale) -> Plan:
-    if scale == "smoke":
-        return Plan(stages=stages(_SMOKE), settings=("Tiny models and texts.",), differs="Nothing is meant.")
-    if scale == "small":
-        return Plan(stages=stages(_SMALL), settings=_HOW, differs=_WHY)
-    return Plan(stages=stages(_PAPER), settings=_HOW_PAPER, differs="Other seeds and library versions.")
-
-
 _SMOKE = Sizes(
     train={
         "sentiment": Rows(source="{reviews}", split="train"),
@@ -127,11 +118,7 @@ _SMOKE = Sizes(
     draws=8,
     keywords=0,
     everywhere=settings(table="{table}"),
-    more=(
-        Fixture(name="reviews", what="reviews"),
-        Fixture(name="pairs", what="pairs"),
-        Fixture(name="table", what="table"),
-    ),
+    more=smoke.fixtures("reviews", "pairs", "table"),
 )
 _PAIR = ("premise", "hypothesis")
 _SMALL = Sizes(
@@ -203,3 +190,6 @@ _WHY = (
     "BERT."
 )
 _HOW_PAPER = ("Yelp polarity and MultiNLI, bert-base-uncased, 10,000 words, 1,000 draws per row.",)
+plan = by_scale(
+    stages, _SMOKE, (_SMALL, _HOW, _WHY), (_PAPER, _HOW_PAPER, "Other seeds and library versions.")
+)

@@ -155,7 +155,7 @@ def _source(
         given = [(item, list(votes[question.id].get(item.number, {}).values())) for item in own]
         given = [(item, values) for item, values in given if values]
         if question.kind == "scale":
-            scales[question.id] = Mean.of([sum(values) / len(values) for _, values in given])
+            scales[question.id] = Mean.of([sum(values) / len(values) for _, values in given], (1.0, STEPS))
         elif question.kind == "label":
             right = [values.count(item.label) / len(values) for item, values in given]
             most = [majority(values) == item.label for item, values in given]
@@ -165,7 +165,7 @@ def _source(
         attack=source.attack if source else "",
         victim=source.victim if source else "",
         items=len(own),
-        accuracy=Mean.of(right),
+        accuracy=Mean.of(right, (0.0, 1.0)),
         majority=sum(most) / len(most) if most else math.nan,
         scales=scales,
         readability=readable.get(number),

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from unfooled.errors import RunFileError
@@ -143,9 +142,7 @@ class StudyFile:
     def __enter__(self) -> StudyFile:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     # -- what is asked: written once, so read once -------------------------------------------------

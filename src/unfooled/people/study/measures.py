@@ -17,10 +17,10 @@ from unfooled.people.study.content import Item
 from unfooled.people.study.file import StudyFile
 from unfooled.people.study.protocols import Question
 from unfooled.people.study.sampling import identity_of
+from unfooled.rates import correlation_interval
 from unfooled.runs.file import RunFile
 
 LEAST = 10  # fewer texts say nothing about a correlation
-RESAMPLES = 500
 
 Measured = dict[str, dict[int, float]]  # measure → item → value
 
@@ -90,8 +90,4 @@ def _correlation(question: str, measure: str, pairs: np.ndarray) -> Correlation:
     value = spearman(pairs[:, 0], pairs[:, 1])
     if value is None:
         return Correlation(question, measure, math.nan, math.nan, math.nan, len(pairs))
-    rng = np.random.default_rng(0)
-    drawn = (pairs[rng.integers(len(pairs), size=len(pairs))] for _ in range(RESAMPLES))
-    again = [one for sample in drawn if (one := spearman(sample[:, 0], sample[:, 1])) is not None]
-    low, high = np.percentile(again, [2.5, 97.5]) if again else (math.nan, math.nan)
-    return Correlation(question, measure, value, float(low), float(high), len(pairs))
+    return Correlation(question, measure, value, *correlation_interval(value, len(pairs)), len(pairs))

@@ -18,8 +18,7 @@ from typing import Any
 
 from unfooled.core.attempt import attempt
 from unfooled.core.engine import Engine, Job
-from unfooled.core.oracle import AsyncOracle, Oracle
-from unfooled.core.program import Program, ask
+from unfooled.core.program import AsyncOracle, Oracle, Program, ask
 from unfooled.core.recipe import Recipe, load_recipe
 from unfooled.core.session import prepared, require_capabilities, require_resources
 from unfooled.core.victim import Victim

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from unfooled.core.example import Example
 from unfooled.core.recipe import Recipe, all_recipes
+from unfooled.core.result import Example
 from unfooled.core.session import require_resources
 from unfooled.core.victim import Victim
 from unfooled.errors import MissingExtraError, UserError

@@ -21,7 +21,7 @@
     return element;
   };
   const percent = (value) => (value === null ? "–" : `${(100 * value).toFixed(1)} %`);
-  const className = (index) => (index < 0 ? "–" : labels[index]);
+  const className = (index) => (index < 0 ? "abstained" : labels[index]);
 
   function draw(row) {
     const item = document.createElement("li");
@@ -29,10 +29,10 @@
     add(facts, "span", outcomes[row[OUTCOME]], `outcome ${outcomes[row[OUTCOME]]}`);
     add(facts, "span", `#${row[KEY]}`);
     if (names.length > 1) add(facts, "span", names[row[RUN]]);
-    if (row[BEFORE] >= 0) add(facts, "span", `true ${className(row[LABEL])}, decided ${className(row[BEFORE])} → ${className(row[AFTER])}`);
+    if (row[P0] !== null) add(facts, "span", `true ${className(row[LABEL])}, decided ${className(row[BEFORE])} → ${className(row[AFTER])}`);
     if (row[P0] !== null) add(facts, "span", `p(true) ${percent(row[P0])} → ${percent(row[P1])}`);
     if (row[CHANGED]) add(facts, "span", `${row[CHANGED]} ${row[CHANGED] === 1 ? "word" : "words"} changed (${percent(row[SHARE])})`);
-    add(facts, "span", `${row[QUERIES]} queries`);
+    if (row[QUERIES] !== null) add(facts, "span", `${row[QUERIES]} queries`);
     if (row[SIMILARITY] !== null) add(facts, "span", `similarity ${row[SIMILARITY].toFixed(3)}`);
     for (const [name, content] of row[OTHERS]) {
       const field = add(item, "p", undefined, "field");
@@ -67,7 +67,7 @@
 
   const SORTS = {
     changed: (row) => row[CHANGED] || Infinity,
-    queries: (row) => row[QUERIES],
+    queries: (row) => row[QUERIES] ?? Infinity,
     similarity: (row) => (row[SIMILARITY] === null ? Infinity : -row[SIMILARITY]),
     fall: (row) => (row[P0] === null ? Infinity : row[P1] - row[P0]),
   };

@@ -30,6 +30,7 @@ class Silence(NamedTuple):
     reason: str
     connected: bool  # somebody took the call, so the text may be what they choke on
     slow: bool = False  # the time was up
+    garbled: bool = False  # what came back is no HTTP, or its headers have no end
 
 
 class Reply(NamedTuple):
@@ -102,6 +103,10 @@ class Line:
                 raise UnreachableError(
                     f"the address is not valid: {error}", "write http://HOST/PATH"
                 ) from None
+            except self._httpx.RemoteProtocolError as error:
+                # Also raised where the line went dead before anything came; that is silence.
+                garbled = "disconnected" not in str(error) and "closed" not in str(error)
+                return Silence(f"{type(error).__name__}: {error}", connected=True, garbled=garbled)
             except self._httpx.TransportError as error:
                 return Silence(f"{type(error).__name__}: {error}", connected=True)
 

@@ -18,10 +18,17 @@ from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 
-from unfooled.core.scores import Range
-from unfooled.core.victim import SPECIMEN, Probabilities, Reloadable, TextValue, digest
-from unfooled.core.victim_options import option, require_not_negative, require_positive
-from unfooled.core.victim_oracle import validate
+from unfooled.core.victim import (
+    SPECIMEN,
+    Probabilities,
+    Reloadable,
+    TextValue,
+    digest,
+    option,
+    require_not_negative,
+    require_positive,
+)
+from unfooled.core.victim_oracle import Range, validate
 from unfooled.errors import VictimError
 from unfooled.retrying import retry_after
 from unfooled.victims.answers import Answers, find_labels, interpret
@@ -41,6 +48,7 @@ T = TypeVar("T")
 
 _TOKEN = f"give a valid token: {option('headers', {'authorization': 'env:NAME'})}"
 _SILENT = f"is the server running? if it is only slow: {option('timeout', 60)}"
+_GARBLED = "it breaks the rules of HTTP, perhaps by far too many headers: check the address and see its log"
 _REMEDIES = {
     401: _TOKEN,
     403: _TOKEN,
@@ -217,7 +225,8 @@ class HttpVictim(Reloadable):
         if not isinstance(found, list):
             raise VictimError(
                 f"{self._place} has a {type(found).__name__} at {self.output_field or '(root)'!r}, no list",
-                f"name the list with one entry per text, such as {option('output_field', 'result.scores')}",
+                f"name the list with one entry per text, such as {option('output_field', 'result.scores')}; "
+                "an empty path means the whole answer",
             )
         if len(found) != count:
             raise VictimError(
@@ -242,7 +251,8 @@ class HttpVictim(Reloadable):
             wait = min(LONGEST_WAIT, self.backoff * 2.0 ** min(attempt, 60))
             reply = await line.post(self.url, content, headers)
             if isinstance(reply, Silence):
-                status, problem, remedy = 0, reply.reason, _SILENT
+                status, problem = 0, reply.reason
+                remedy = _GARBLED if reply.garbled else _SILENT
                 if not reply.connected and attempt >= CONNECTIONS:
                     break  # nobody listens there; a restart takes less than these tries
                 if reply.slow and attempt >= FIRST_WORDS and not self._heard:

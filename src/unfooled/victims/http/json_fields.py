@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from unfooled.core.victim_options import option
+from unfooled.core.victim import option
 from unfooled.errors import VictimError
 
 MOST_VALUES = 500_000  # of an answer; a thousand named classes for 32 texts are a seventh of it
@@ -55,6 +55,12 @@ def put(document: Mapping[str, Any], path: str, value: Any) -> Any:
     return {**document, key: put(inner if isinstance(inner, Mapping) else {}, rest, value)}
 
 
+_WHERE = f"say where the answers stand, such as {option('output_field', 'result.scores')}"
+_WHOLE = (
+    f"the answer is a list itself, and an empty path means the whole answer: {option('output_field', '')}"
+)
+
+
 def dig(document: Any, path: str, source: str) -> Any:
     """What stands at `path`. `source` is named in the error where nothing does."""
     here = document
@@ -66,7 +72,7 @@ def dig(document: Any, path: str, source: str) -> Any:
         else:
             raise VictimError(
                 f"{source} answered without {part!r} of the path {path!r}; there is {_inventory(here)}",
-                f"say where the answers stand, such as {option('output_field', 'result.scores')}",
+                _WHOLE if here is document and isinstance(here, list) else _WHERE,
             )
     return here
 

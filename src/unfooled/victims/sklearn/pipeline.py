@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from unfooled.core.scores import SEVERAL
 from unfooled.core.victim import (
     Probabilities,
     Reloadable,
@@ -22,10 +21,11 @@ from unfooled.core.victim import (
     digest_files,
     join_fields,
     one_hot,
+    option,
     sigmoid_pair,
     softmax,
 )
-from unfooled.core.victim_options import option
+from unfooled.core.victim_oracle import SEVERAL
 from unfooled.errors import MissingExtraError, VictimError
 from unfooled.text import WORD
 from unfooled.trust import granted

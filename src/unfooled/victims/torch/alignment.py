@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -42,13 +43,17 @@ def align(
 ) -> Alignment:
     """`offsets` are the tokens' characters in their field, `fields` which field each token is from."""
     where = np.asarray(offsets, dtype=np.intp).reshape(-1, 2)
-    mine = np.array([one == field for one in fields], dtype=bool)
-    mine &= where[:, 1] > where[:, 0]  # a token that stands for no character belongs to no word
-    edges = np.asarray(spans, dtype=np.intp).reshape(-1, 2)
+    return align_own(spans, where, np.array([number == field for number in fields], dtype=bool))
+
+
+def align_own(spans: Sequence[Span], where: NDArray[Any], own: NDArray[np.bool_] | bool = True) -> Alignment:
+    """`where` are the tokens' characters; `own` says of which tokens these are in the words' field."""
+    some = own & (where[:, 1] > where[:, 0])  # a token that stands for no character belongs to no word
+    edges = np.fromiter(chain.from_iterable(spans), dtype=np.intp, count=2 * len(spans)).reshape(-1, 2)
     # Words are in order and do not overlap, so a token meets a run of them.
     first = np.searchsorted(edges[:, 1], where[:, 0], side="right")
     behind = np.searchsorted(edges[:, 0], where[:, 1], side="left")
-    counts = np.where(mine, np.maximum(behind - first, 0), 0)
+    counts = np.where(some, np.maximum(behind - first, 0), 0)
     tokens = np.repeat(np.arange(len(where)), counts)
     runs = np.arange(len(tokens)) - np.repeat(np.cumsum(counts) - counts, counts)
     words = first[tokens] + runs

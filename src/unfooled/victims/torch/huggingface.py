@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from unfooled.batching import UNPADDED, Meter, like_length
-from unfooled.core.scores import SCALE, SEVERAL
 from unfooled.core.victim import (
     SPECIMEN,
     Probabilities,
@@ -20,17 +19,16 @@ from unfooled.core.victim import (
     TextValue,
     digest,
     digest_files,
+    require_not_negative,
     softmax,
 )
-from unfooled.core.victim_options import require_not_negative
-from unfooled.errors import MissingExtraError, VictimError
-from unfooled.model_folder import check_model_folder
-from unfooled.trust import granted
+from unfooled.core.victim_oracle import SCALE, SEVERAL
+from unfooled.errors import VictimError
 from unfooled.victims.labels import settle_labels
 from unfooled.victims.torch import word_models as models
 from unfooled.victims.torch.hooks import make_steady
-from unfooled.victims.torch.load_errors import explained, require_finite, require_size, require_vocabulary
 from unfooled.victims.torch.noise import TorchNoise
+from unfooled.victims.torch.pretrained import load_pretrained
 from unfooled.victims.torch.quiet import quiet
 from unfooled.victims.torch.tokens import Tokens, tensors, tokenise
 from unfooled.victims.torch.words import TorchWords
@@ -183,11 +181,6 @@ def load(
 ) -> HuggingFaceVictim:
     """`FOLDER` or `ORGANISATION/NAME`; `max_length=0` means as long as the model reads"""
     require_not_negative(max_length=max_length, max_tokens=max_tokens)
-    try:
-        import torch  # noqa: F401
-        import transformers
-    except ImportError:
-        raise MissingExtraError("a Hugging Face model", "torch") from None
     path = Path(rest).expanduser()
     local = path.is_dir()
     if local and not (path / "config.json").is_file():
@@ -197,54 +190,24 @@ def load(
         )
     if not local and (rest.startswith((".", "/", "~")) or rest.count("/") > 1):
         raise VictimError(f"there is no folder {rest}", "check the path")
-    # A worker that forks after the tokenizer's threads have started would hang; one thread is enough.
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    where = str(path) if local else rest
-    if local:
-        check_model_folder(path, rest, VictimError)
-    trusted = granted().remote_code
-    # Read here, because the library looks only once, when it is imported.
-    offline = local or os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
-    with quiet(), explained(rest, path if local else None):
-        models.register()  # the papers' word models, so that their folders are known
-        config = transformers.AutoConfig.from_pretrained(
-            where, local_files_only=offline, trust_remote_code=trusted
-        )
-        if config.is_encoder_decoder and not any("Classif" in one for one in config.architectures or ()):
-            raise VictimError(
-                f"{rest} writes text: it is no classifier", f"load it as what it is: seq2seq:{rest}"
-            )
-        require_classes(config, rest)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            where, local_files_only=offline, trust_remote_code=trusted
-        )
-        require_vocabulary(tokenizer, rest)
-        if local:
-            require_size(transformers.AutoModelForSequenceClassification, config, path, rest)
-        model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
-            where,
-            config=config,
-            local_files_only=offline,
-            output_loading_info=True,
-            trust_remote_code=trusted,
-            use_safetensors=None if trust_pickle else True,
-        )
-        require_finite(model, rest)
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise VictimError(
-            f"{rest} has no weights for {', '.join(missing[:4])}: it was never trained as a classifier",
-            "fine-tune it first; untrained weights would be random",
-        )
-    if config.pad_token_id is None:
+    loaded = load_pretrained(
+        rest,
+        "AutoModelForSequenceClassification",
+        purpose="classifier",
+        register=models.register,  # the papers' word models, so that their folders are known
+        require_config=partial(require_classes, name=rest),
+        trust_pickle=trust_pickle,
+    )
+    if loaded.config.pad_token_id is None:
         # Decoders look for the last token that is not padding; there is none here, so any will do.
-        model.config.pad_token_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else -1
+        padding = loaded.tokenizer.pad_token_id
+        loaded.model.config.pad_token_id = padding if padding is not None else -1
     return HuggingFaceVictim(
-        model.float().eval(),
-        tokenizer,
+        loaded.model,
+        loaded.tokenizer,
         labels=labels,
         name=name or path.name,
-        folder=path.resolve() if local else folder_of(config),
+        folder=loaded.folder,
         max_length=max_length,
         max_tokens=max_tokens,
     )
@@ -252,6 +215,10 @@ def load(
 
 def require_classes(config: Any, name: str) -> None:
     """Refuse models whose answers are not the probabilities of classes of which one holds."""
+    if config.is_encoder_decoder and not any("Classif" in kind for kind in config.architectures or ()):
+        raise VictimError(
+            f"{name} writes text: it is no classifier", f"load it as what it is: seq2seq:{name}"
+        )
     if getattr(config, "problem_type", None) == "multi_label_classification":
         raise VictimError(
             f"{name} was trained to choose several labels at once (problem_type in its config.json)", SEVERAL
@@ -284,17 +251,3 @@ def longest_input(config: Any, tokenizer: Any) -> int:
         offset = (config.pad_token_id or 0) + 1 if config.model_type in shifted else 0
         limits.append(int(positions) - offset)
     return min(limits) if min(limits) < 1_000_000 else 512
-
-
-def folder_of(config: Any) -> Path | None:
-    """Where the hub's files lie on this machine, for the fingerprint."""
-    commit = getattr(config, "_commit_hash", None)
-    name = getattr(config, "_name_or_path", "")
-    if not commit or not name:
-        return None
-    try:
-        from huggingface_hub import try_to_load_from_cache
-    except ImportError:
-        return None
-    found = try_to_load_from_cache(name, "config.json", revision=commit)
-    return Path(found).parent if isinstance(found, str) else None

@@ -16,7 +16,7 @@ from unfooled.core.questions import GradientItem, Numbers, Of, Pool, Reduce, Wor
 from unfooled.core.victim import Victim
 from unfooled.core.victim_oracle import DECIMALS
 from unfooled.errors import CapabilityError
-from unfooled.victims.torch.whitebox import WhiteBoxVictim
+from unfooled.victims.torch.whitebox import WhiteBoxVictim, is_white_box
 
 BITS = 16  # kept of the largest number of an answer; gradients have no natural scale
 BATCH = 256  # answers are matrices: fewer of them at a time than scores
@@ -27,7 +27,7 @@ class _Inside:
     needs = ""
 
     def __init__(self, victim: Victim) -> None:
-        if self.needs not in victim.capabilities or not isinstance(victim, WhiteBoxVictim):
+        if self.needs not in victim.capabilities or not is_white_box(victim):
             raise CapabilityError(
                 f"{victim.name} gives no {self.needs}", "use a torch model, or an attack that needs none"
             )

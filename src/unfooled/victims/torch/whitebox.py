@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.core.questions import Counts, Numbers, Of, Pool, Readable, Reduce, WordVectors
-from unfooled.core.victim import Victim
+from unfooled.core.victim import Victim, gives
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +45,6 @@ class AttentionMaps:
     ]  # per layer [heads, queries, tokens]; one query where a model pools by attention
 
 
-@runtime_checkable
 class WhiteBoxVictim(Victim, Protocol):
     """A victim with `gradients`, `attention` and `embeddings`; each may be missing from `capabilities`."""
 
@@ -79,3 +78,17 @@ class WhiteBoxVictim(Victim, Protocol):
     def sentence_vectors(self, texts: Sequence[Readable], *, pool: Pool = "head") -> Numbers:
         """One vector per text, [texts, dim]."""
         ...
+
+
+def is_white_box(victim: Victim) -> TypeGuard[WhiteBoxVictim]:
+    """Whether it has the methods; `capabilities` says which of them work."""
+    inside = (
+        "attention",
+        "attention_maps",
+        "embeddings",
+        "gradients",
+        "jacobian",
+        "pieces",
+        "sentence_vectors",
+    )
+    return gives(victim, *inside)

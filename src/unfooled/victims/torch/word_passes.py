@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from unfooled.core.questions import Marked, Span
 from unfooled.core.victim import SPECIMEN
-from unfooled.victims.torch.alignment import Alignment
+from unfooled.victims.torch.alignment import Alignment, align_own
 from unfooled.victims.torch.classifier_inside import Reading
 
 MODEL_TYPE = "unfooled-words"
@@ -281,7 +281,7 @@ def _aligned(marked: Sequence[Sequence[Span]], where: Sequence[Integers]) -> lis
     """As `align`, for texts without other fields."""
     if marked and all(len(spans) == 1 for spans in marked):
         return _aligned_singly([spans[0] for spans in marked], where)
-    return [_align(spans, own) for spans, own in zip(marked, where, strict=True)]
+    return [align_own(spans, own) for spans, own in zip(marked, where, strict=True)]
 
 
 def _aligned_singly(spans: Sequence[Span], where: Sequence[Integers]) -> list[Alignment]:
@@ -300,16 +300,3 @@ def _aligned_singly(spans: Sequence[Span], where: Sequence[Integers]) -> list[Al
             lengths.tolist(), begins.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True
         )
     ]
-
-
-def _align(spans: Sequence[Span], where: Integers) -> Alignment:
-    some = where[:, 1] > where[:, 0]
-    edges = np.fromiter(chain.from_iterable(spans), dtype=np.intp, count=2 * len(spans)).reshape(-1, 2)
-    first = np.searchsorted(edges[:, 1], where[:, 0], side="right")
-    behind = np.searchsorted(edges[:, 0], where[:, 1], side="left")
-    counts = np.where(some, np.maximum(behind - first, 0), 0)
-    tokens = np.repeat(np.arange(len(where)), counts)
-    runs = np.arange(len(tokens)) - np.repeat(np.cumsum(counts) - counts, counts)
-    words = first[tokens] + runs
-    pieces = np.bincount(words, minlength=len(edges)).astype(np.int64)
-    return Alignment(len(where), pieces, tokens, words)

@@ -137,7 +137,7 @@
       this.part(".note").textContent = event.note + anyway;
       const told = {
         success: ["broken", `broken by ${plural(event.edits.length, "edit", "edits")}`], failure: ["held", "holds"],
-        skipped: ["none", "not attacked"], error: ["none", "error"],
+        abstained: ["none", "abstains"], skipped: ["none", "not attacked"], error: ["none", "error"],
       }[event.outcome];
       this.verdict(told[0], told[1]);
     }
@@ -191,7 +191,7 @@
   }
 
   function sum() {
-    const told = lanes.map((lane) => ({ success: "broken", failure: "holds", skipped: "was not attacked", error: "ended in an error" })[lane.outcome]);
+    const told = lanes.map((lane) => ({ success: "broken", failure: "holds", abstained: "abstains", skipped: "was not attacked", error: "ended in an error" })[lane.outcome]);
     const kind = lanes.some((lane) => lane.outcome === "success") ? "broken" : lanes.every((lane) => lane.outcome === "failure") ? "held" : "over";
     finish(lanes.length === 1 ? `This text ${told[0] === "broken" ? "is broken" : told[0]}.` : `${lanes.map((lane, i) => `${lane.name}: ${told[i]}`).join(". ")}.`, kind);
   }

@@ -1,0 +1,149 @@
+"""`unfooled reproduce`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+import typer
+from rich.console import Console
+
+from unfooled.cli.command import Command, argument, option
+from unfooled.cli.exits import Exit, interrupted
+from unfooled.cli.live import LiveObserver
+from unfooled.cli.progress import TrainProgress
+from unfooled.report.tables import duration
+from unfooled.runs.attack import Observer
+from unfooled.training.watching import TrainObserver
+from unfooled.victims.preflight import Preflight
+
+if TYPE_CHECKING:
+    from unfooled.papers.reproduce import Reproduction
+    from unfooled.papers.runner import Watcher
+    from unfooled.papers.stages import Stage
+
+WORKERS = {"small": 2}  # the scale that is meant for two cores
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduce(Command):
+    EPILOG: ClassVar[str] = """\b
+Examples:
+  unfooled reproduce lstm-jsma --scale small
+  unfooled reproduce all --scale smoke --out smoke --work smoke-work
+  unfooled reproduce firebert --scale paper --work /big/disk/work
+  unfooled reproduce all --data ../data
+  unfooled reproduce self-attentive --workers 4
+  unfooled reproduce firebert --so-far
+\b
+Papers: lstm-jsma, self-attentive, firebert, bae, breaking-bert, or all of them.
+Scales: smoke (tiny models, minutes, numbers without meaning), small (two cores and the data sets of
+UNFOOLED_DATA, up to 90 minutes per paper), paper (the full protocol with models and data from the hub).
+Everything is kept in WORK: repeat the command to go on after a stop.
+"""
+
+    paper: str = argument(..., "A paper from the list below, or `all`.", metavar="PAPER")
+    scale: str = option("small", "smoke, small or paper.", "-s")
+    data: Path | None = option(None, "Folder of data sets. [default: $UNFOOLED_DATA]", "-d")
+    work: Path = option(Path("reproduction-work"), "Folder that keeps models, samples and runs.", "-w")
+    out: Path = option(Path("reproduction"), "Folder of the pages.", "-o")
+    so_far: bool = option(False, "Run nothing: judge what is finished, and write its page.")
+    workers: int | None = option(
+        None, "Processes that share the stages. [default: 2 at the scale small, else 1]", min=1
+    )
+    json: bool = option(False, "Print the claims as JSON and nothing else.")
+
+    def run(self) -> int:
+        from unfooled.papers.paper import require_scale
+        from unfooled.papers.plans import NAMES, find_paper
+        from unfooled.papers.reproduce import SUMMARY, check, reproduce, write_summary
+
+        require_scale(self.scale)
+        names = NAMES if self.paper == "all" else (self.paper,)
+        papers = [find_paper(name) for name in names]  # a wrong name must not show up later
+        check(
+            papers,
+            scale=self.scale,
+            work=self.work,
+            out=self.out,
+            data=self.data,
+            so_far=self.so_far,
+        )
+        console = Console(stderr=True, quiet=self.json)
+        found: list[Reproduction] = []
+        for paper in papers:
+            try:
+                done = reproduce(
+                    paper,
+                    scale=self.scale,
+                    work=self.work,
+                    out=self.out,
+                    data=self.data,
+                    so_far=self.so_far,
+                    workers=self.workers or WORKERS.get(self.scale, 1),
+                    watcher=cast("Watcher", StageLines(console, paper.name)),
+                )
+            except KeyboardInterrupt:
+                return interrupted(f"what is finished is saved in {self.work}")
+            found.append(done)
+            if not self.json:
+                _show(done)
+        write_summary(self.out)
+        if self.json:
+            typer.echo(json.dumps([one.to_dict() for one in found], indent=2, ensure_ascii=False))
+        else:
+            typer.echo(f"\nsummary: {self.out / SUMMARY}")
+        return Exit.SOME_ERRORS if any(one.errors for one in found) else Exit.DONE
+
+
+class _Attacking(LiveObserver):
+    def checked(self, report: Preflight) -> None:
+        """The models are our own: their checks would only push the bars away."""
+
+
+class StageLines:
+    """A line per stage and a bar for what takes long, on standard error."""
+
+    def __init__(self, console: Console, paper: str) -> None:
+        self._console = console
+        self._paper = paper
+
+    def begins(self, stage: Stage, number: int, total: int, *, finished: bool) -> None:
+        state = " (done)" if finished else ""
+        self._say(f"{self._paper} {number}/{total}: {stage.kind} {stage.name}{state}")
+
+    def waits(self, stage: Stage) -> None:
+        self._say(f"  waiting for {stage.kind} {stage.name}, which another process is at")
+
+    def ended(self, stage: Stage, seconds: float) -> None:
+        if seconds >= 2:
+            self._say(f"  {duration(seconds)}")
+
+    def notes(self, line: str) -> None:
+        self._say(line)
+
+    def attacking(self, title: str) -> AbstractContextManager[Observer]:
+        return _Attacking(self._console, title=title)
+
+    @contextmanager
+    def training(self, title: str) -> Iterator[TrainObserver]:
+        with TrainProgress(self._console, title) as observer:
+            yield observer
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, highlight=False, markup=False)
+
+
+def _show(done: Reproduction) -> None:
+    from unfooled.papers.pages import tally
+
+    typer.echo(f"\n{done.paper.title} ({done.scale}): {tally(list(done.judged))}")
+    for claim, judged in done.judged:
+        typer.echo(f"  {judged.status:>13}  {claim.sentence}\n{'':15}  {judged.short or judged.measured}")
+    if done.errors:
+        typer.echo(f"{done.errors} rows ended in an error; they are in no figure")
+    typer.echo("written: " + ", ".join(str(path) for path in done.files[:3]))

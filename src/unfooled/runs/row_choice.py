@@ -1,0 +1,53 @@
+"""The one place that decides which rows of the data a limit takes."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from unfooled.attacks.parts.goals import OnlyClass
+from unfooled.core.recipe import Recipe
+from unfooled.data.sampling import Numbers, Rows, missing_classes, stratified_order
+from unfooled.runs.task import Examples
+
+ROWS: tuple[Rows, ...] = ("stratified", "first")
+
+E = TypeVar("E", bound=Examples)
+
+
+def take(data: E, count: int, *, seed: int, first: bool = False) -> E:
+    """So many rows: a stratified sample, or the first ones. A larger count keeps the rows of a smaller."""
+    if count >= len(data):
+        return data
+    order = np.arange(len(data)) if first else stratified_order(data.classes(), seed)
+    return data.only(data.nth_key(int(place)) for place in order[:count])
+
+
+class Choice(NamedTuple):
+    """How many rows a limit stands for, and what must be said about them."""
+
+    rows: int
+    notice: str = ""
+
+
+def rows_for(data: Examples, recipe: Recipe, limit: int | None, *, seed: int, first: bool = False) -> Choice:
+    """How many rows hold the `limit` that are attacked: of an attack on one class, only its rows count.
+
+    The data has its labels in the victim's order, and the recipe knows the number of the class.
+    """
+    if limit is None or (limit >= len(data) and not isinstance(recipe.goal, OnlyClass)):
+        return Choice(len(data))
+    classes = np.array(data.classes(), dtype=np.int64)
+    order = np.arange(classes.size) if first else stratified_order(classes, seed)
+    count = _count(classes[order], recipe, limit)
+    labels = getattr(data, "labels", ())
+    return Choice(count, missing_classes(classes, order[:count], labels))
+
+
+def _count(classes: Numbers, recipe: Recipe, limit: int) -> int:
+    if not isinstance(recipe.goal, OnlyClass):
+        return min(limit, classes.size)
+    places = (n for n, number in enumerate(classes.tolist(), 1) if number == recipe.goal.label)
+    return next(islice(places, limit - 1, None), classes.size)
