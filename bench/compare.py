@@ -56,13 +56,13 @@ def total(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The sums of one side over its blocks, and the rates that follow from them."""
     results = [one for block in blocks for one in block["results"]]
     seconds = sum(block["seconds"] for block in blocks)
-    outcomes = Counter(one["outcome"] for one in results)
+    outcomes = Counter(result["outcome"] for result in results)
     attacked = outcomes["success"] + outcomes["failure"]
     meters = _add([block["meters"] for block in blocks])
     models = [meters[name] for name in ("victim", "encoder", "masked-lm") if name in meters]
-    tokens = sum(one["tokens"] for one in models)
-    padding = sum(one["padding"] for one in models)
-    repeated = next((one["repeated"] for one in reversed(results) if "repeated" in one), None)
+    tokens = sum(model["tokens"] for model in models)
+    padding = sum(model["padding"] for model in models)
+    repeated = next((result["repeated"] for result in reversed(results) if "repeated" in result), None)
     return {
         "seconds": seconds,
         "cpu_seconds": sum(block["cpu_seconds"] for block in blocks),
@@ -74,10 +74,10 @@ def total(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "seconds_per_example": seconds / max(1, len(results)),
         "outcomes": dict(outcomes),
         "success_rate": outcomes["success"] / max(1, attacked),
-        "queries": sum(one["queries"] for one in results),
-        "milliseconds_per_query": 1000 * seconds / max(1, sum(one["queries"] for one in results)),
+        "queries": sum(result["queries"] for result in results),
+        "milliseconds_per_query": 1000 * seconds / max(1, sum(result["queries"] for result in results)),
         "meters": meters,
-        "forward_share": sum(one["seconds"] for one in models) / seconds,
+        "forward_share": sum(model["seconds"] for model in models) / seconds,
         "padding_share": padding / max(1, tokens + padding),
         "tokens_per_second": tokens / seconds,
         "computed_twice": repeated,

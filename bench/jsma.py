@@ -75,7 +75,7 @@ def unfooled(session: Any, rows: Sequence[Row], first: int) -> list[tuple[str, s
 
     examples = [Example(first + at, (("text", row.text),), row.label, "text") for at, row in enumerate(rows)]
     results = sorted(session.attack(examples), key=lambda one: one.key)
-    return [(one.outcome, one.perturbed, len(one.edits)) for one in results]
+    return [(result.outcome, result.perturbed, len(result.edits)) for result in results]
 
 
 def measure(victim: Any, rows: Sequence[Row], blocks: int, block: int) -> dict[str, Any]:

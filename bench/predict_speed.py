@@ -34,9 +34,9 @@ def untrained(family: str, data: str) -> Any:
 
     from unfooled.data.loading import load_data
     from unfooled.training.families import find_family, settle
+    from unfooled.training.observer import TrainObserver
     from unfooled.training.preparation import prepare
     from unfooled.training.torch_families import TorchFamily
-    from unfooled.training.watching import TrainObserver
     from unfooled.victims.torch.huggingface import HuggingFaceVictim
     from unfooled.victims.torch.quiet import quiet
 

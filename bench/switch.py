@@ -114,7 +114,7 @@ def measure_fact(model: str, rows: Sequence[Row], labels: Sequence[str]) -> dict
     """The second epoch of FACT against the second epoch of plain retuning: alternatives are made by then."""
     from unfooled.data.dataset import Dataset
     from unfooled.defenses.harden import harden
-    from unfooled.training.watching import TrainObserver
+    from unfooled.training.observer import TrainObserver
 
     class Watch(TrainObserver):
         def __init__(self) -> None:

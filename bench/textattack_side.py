@@ -201,7 +201,7 @@ def build_attack(args: argparse.Namespace, meters: dict[str, Meter]) -> Any:
         attack = TextFoolerJin2019.build(victim)
     if args.encoder != "none":
         return attack
-    kept = [one for one in attack.constraints if not isinstance(one, SentenceEncoder)]
+    kept = [constraint for constraint in attack.constraints if not isinstance(constraint, SentenceEncoder)]
     return textattack.Attack(
         attack.goal_function,
         attack.pre_transformation_constraints + kept,

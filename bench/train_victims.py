@@ -51,7 +51,7 @@ def train_minilm(body: Path, out: Path, *, epochs: int, rate: float, size: int, 
     )
     rows = read_rows("mr", "train")[: limit or None]
     tokens = tokenizer([row.text for row in rows], truncation=True, max_length=MAX_TOKENS)["input_ids"]
-    lengths = [len(one) for one in tokens]
+    lengths = [len(token) for token in tokens]
 
     def pack(indices: list[int]) -> dict[str, torch.Tensor]:
         return tokenizer.pad({"input_ids": [tokens[i] for i in indices]}, return_tensors="pt")

@@ -66,7 +66,7 @@ def unfooled(session: Any, pairs: Sequence[tuple[str, str]], first: int) -> list
         for at, (source, reference) in enumerate(pairs)
     ]
     results = sorted(session.attack(examples), key=lambda one: one.key)
-    return [(one.perturbed, one.perturbed_output, one.queries) for one in results]
+    return [(result.perturbed, result.perturbed_output, result.queries) for result in results]
 
 
 def measure(victim: Any, pairs: Sequence[tuple[str, str]], blocks: int, block: int) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def main() -> None:
     torch.set_num_threads(1)
     victim = load_victim(str(args.victim))
     rows = load_parallel(args.data, limit=args.blocks * args.block + 2)
-    pairs = [(one.content[0][1], one.reference) for one in rows if not one.problem]
+    pairs = [(row.content[0][1], row.reference) for row in rows if not row.problem]
     print(json.dumps(measure(victim, pairs, args.blocks, args.block)))
 
 

@@ -30,7 +30,9 @@ def build_recipe(name: str, *, encoder: bool, neighbours: str, masked_lm: str) -
     if encoder:
         return recipe
     search: Any = recipe.search
-    kept = tuple(one for one in search.constraints if not isinstance(one, SentenceSimilarity))
+    kept = tuple(
+        constraint for constraint in search.constraints if not isinstance(constraint, SentenceSimilarity)
+    )
     return dataclasses.replace(recipe, search=dataclasses.replace(search, constraints=kept))
 
 
@@ -80,7 +82,7 @@ def attack_block(session: Any, rows: Sequence[Row], indices: Sequence[int]) -> l
                 "note": result.note,
             }
         )
-    return sorted(answers, key=lambda one: one["index"])
+    return sorted(answers, key=lambda answer: answer["index"])
 
 
 # ---------------------------------------------------------------------------------------------------

@@ -221,7 +221,7 @@ def load(
 
 
 def report(times: Times, attacks: list[float], options: argparse.Namespace, seconds: float) -> int:
-    everything = [one for values in times.values() for one in values]
+    everything = [value for values in times.values() for value in values]
     rows = {kind: figures(values) for kind, values in sorted(times.items())} | {"all": figures(everything)}
     told = {
         "model": Path(options.model).name,

@@ -17,7 +17,7 @@ from reviews import sentences
 from toys import Answering, attack_one, encoder, linear, tags
 from unfooled.attacks.checks import TEXTS, check_recipe
 from unfooled.attacks.parts import masks
-from unfooled.attacks.parts.constraints import Option, SamePartOfSpeech, SentenceSimilarity
+from unfooled.attacks.parts.constraints import NextText, SamePartOfSpeech, SentenceSimilarity
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.masks import MODES, FillMask, MaskAndFill, Mode, Move, Told
@@ -402,7 +402,7 @@ def test_names_lead_to_modes() -> None:
             assert search.mode == mode
     assert load_recipe("bae").full_name == "bae-r-and-i@paper"
     assert load_recipe("bae@textattack").full_name == "bae-r@textattack"
-    names = [one.full_name for one in all_recipes()]
+    names = [recipe.full_name for recipe in all_recipes()]
     assert len(names) == len(set(names))
     assert "bae-r@textattack" in names
 
@@ -552,7 +552,7 @@ def test_five_times_fewer_calls_of_the_language_model_than_one_per_position(
     visited: list[int] = []
     options = FillMask.options
 
-    def counting(self: FillMask, told: Told, text: Text, index: int, moves: Sequence[Move]) -> list[Option]:
+    def counting(self: FillMask, told: Told, text: Text, index: int, moves: Sequence[Move]) -> list[NextText]:
         visited.append(index)
         return options(self, told, text, index, moves)
 

@@ -24,7 +24,14 @@ from unfooled.attacks.parts.importance import Deletion, RandomOrder
 from unfooled.attacks.parts.selection import AttentionSelect
 from unfooled.attacks.parts.sources import Datamuse, UserTable, WordNetSynonyms
 from unfooled.core.questions import GradientItem, WordVectors
-from unfooled.core.recipe import Recipe, load_part, load_recipe, recipe_from_json, settled, with_everywhere
+from unfooled.core.recipe import (
+    Recipe,
+    fit_to_machine,
+    load_part,
+    load_recipe,
+    recipe_from_json,
+    with_everywhere,
+)
 from unfooled.core.session import Settings
 from unfooled.data.dataset import Dataset
 from unfooled.errors import CapabilityError, DataError, UnknownNameError
@@ -354,7 +361,7 @@ def test_a_victim_without_gradients_is_told_what_works(tmp_path: Path) -> None:
         goal = file.header["identity"]["recipe"]["goal"]
         assert (goal["name"], goal["label"]) == ("negative", 0)
         rebuilt = recipe_from_json(file.header["identity"]["recipe"])
-    assert settled(rebuilt) == (rebuilt, [])
+    assert fit_to_machine(rebuilt) == (rebuilt, [])
 
 
 # -- checked again from the run file -------------------------------------------------------------------

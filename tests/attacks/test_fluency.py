@@ -14,7 +14,7 @@ import pytest
 
 from toys import Answering, attack_one, encoder, linear, neighbours
 from unfooled.attacks.parts.candidates import Neighbours
-from unfooled.attacks.parts.constraints import Option
+from unfooled.attacks.parts.constraints import NextText
 from unfooled.attacks.parts.fluency import Fluency, Grammar
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Deletion
@@ -194,7 +194,7 @@ def by_word(text: str) -> Score:
     return Score(sum(found), len(found))
 
 
-def allowed(constraint: Any, now: Text, options: Sequence[Option], oracle: Any) -> list[str]:
+def allowed(constraint: Any, now: Text, options: Sequence[NextText], oracle: Any) -> list[str]:
     original = now.root
     attempt = Attempt(original, 1, Untargeted(), key=0, seed=0)
     program = constraint.allow(attempt, Scored(now, np.array([0.1, 0.9]), 0.1, False), options)
@@ -207,8 +207,8 @@ def allowed(constraint: Any, now: Text, options: Sequence[Option], oracle: Any) 
     raise AssertionError("one round of questions is enough")
 
 
-def swaps(text: Text, index: int, words: Sequence[str]) -> list[Option]:
-    return [Option(text.replace(index, word), index) for word in words]
+def swaps(text: Text, index: int, words: Sequence[str]) -> list[NextText]:
+    return [NextText(text.replace(index, word), index) for word in words]
 
 
 WORDS = ["fine", "okay", "gnarly"]
@@ -243,12 +243,12 @@ def test_edits_add_up_against_the_original() -> None:
 
 def test_an_inserted_word_costs_its_own_probability() -> None:
     text = Text("the film is good")
-    options = [Option(text.insert(3, word), 3, inserted=True) for word in WORDS]
+    options = [NextText(text.insert(3, word), 3, inserted=True) for word in WORDS]
     assert allowed(Fluency(4.0), text, options, by_word) == ["fine", "okay"]
     # Mean over the text: (-4 - 4) / 5 against -1.
     assert allowed(Fluency(0.6, measure="per-unit"), text, options, by_word) == ["fine", "okay"]
     assert allowed(Fluency(0.6, measure="per-unit", window=3), text, options, by_word) == ["fine"]
-    last = [Option(text.insert(4, word), 4, inserted=True) for word in WORDS]
+    last = [NextText(text.insert(4, word), 4, inserted=True) for word in WORDS]
     for against in ("original", "current"):
         kept = allowed(Fluency(0.0, window=1, against=against), text, last, by_word)
         assert kept == []
@@ -257,14 +257,14 @@ def test_an_inserted_word_costs_its_own_probability() -> None:
 def test_the_window_of_an_insertion_is_compared_with_what_stood_there_before() -> None:
     """Not with a window of as many words: the one that drops out would pay for the new one."""
     text = Text("the dim film is good")
-    options = [Option(text.insert(3, word), 3, inserted=True) for word in WORDS]
+    options = [NextText(text.insert(3, word), 3, inserted=True) for word in WORDS]
     # "film fine is" against "film is": the new word alone costs 2, 4 and 9.
     for against in ("original", "current"):
         assert allowed(Fluency(1.9, window=3, against=against), text, options, by_word) == []
         assert allowed(Fluency(4.0, window=3, against=against), text, options, by_word) == ["fine", "okay"]
     # An earlier insertion within the window costs against the original, and nothing against the present.
     now = text.insert(3, "fine")
-    beside = [Option(now.insert(4, word), 4, inserted=True) for word in WORDS]
+    beside = [NextText(now.insert(4, word), 4, inserted=True) for word in WORDS]
     assert allowed(Fluency(4.0, window=3, against="original"), now, beside, by_word) == ["fine"]
     assert allowed(Fluency(4.0, window=3, against="current"), now, beside, by_word) == ["fine", "okay"]
 

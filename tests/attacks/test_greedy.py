@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toys import linear
-from unfooled.attacks.parts.constraints import MaxCharacterEdits, Option
+from unfooled.attacks.parts.constraints import MaxCharacterEdits, NextText
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.search import (
     Keep,
@@ -43,9 +43,9 @@ def search(
     begun: list[str] = []
     a = Attempt(Text(text), 1, Untargeted(), key=0, seed=0)
 
-    def propose(now: Scored, index: int) -> Program[list[Option]]:
+    def propose(now: Scored, index: int) -> Program[list[NextText]]:
         begun.append(now.text.string)
-        return [Option(now.text.replace(index, word), index) for word in words[index]]
+        return [NextText(now.text.replace(index, word), index) for word in words[index]]
         yield
 
     def program() -> Program[Scored]:

@@ -256,7 +256,7 @@ def test_results_do_not_depend_on_the_neighbours(kind: str) -> None:
     for window, turned, tokens in ((1, False, 2048), (100, False, 2048), (3, True, 8)):
         session = Session(tiny(kind, classes=2, max_tokens=tokens), made, Settings(window=window))
         results = session.attack(examples[::-1] if turned else examples)
-        found.append(sorted(results, key=lambda one: one.key))
+        found.append(sorted(results, key=lambda result: result.key))
     assert found[0] == found[1] == found[2]
     assert {one.outcome for one in found[0]} <= {"success", "failure"}
     assert any(one.edits for one in found[0])

@@ -27,7 +27,7 @@ from unfooled.attacks.parts.replacement import (
     _portions,
 )
 from unfooled.attacks.parts.selection import AttentionSelect, GreedySelect, InOrder
-from unfooled.core.recipe import Recipe, fitted, load_recipe, with_setting
+from unfooled.core.recipe import Recipe, fit_to_victim, load_recipe, with_setting
 from unfooled.core.result import Example, Result
 from unfooled.core.session import Session, Settings, open_oracles
 from unfooled.errors import CapabilityError, ResourceError, UnknownNameError
@@ -51,7 +51,7 @@ def run(
     **more: Any,
 ) -> Result:
     victim = victim or VectorVictim()
-    recipe = fitted(load_recipe(name) if isinstance(name, str) else name, victim)
+    recipe = fit_to_victim(load_recipe(name) if isinstance(name, str) else name, victim)
     if target is not None:
         recipe = dataclasses.replace(recipe, goal=Targeted(target))
     given = {name: oracle for name, oracle in more.items() if name in recipe.oracles()}
@@ -95,12 +95,12 @@ def test_deleting_a_word_is_not_the_same_as_zeroing_it() -> None:
 def test_the_way_to_select_is_settled_by_the_victim() -> None:
     recipe = load_recipe("gs-gr")
     assert recipe.requires() == ("probabilities",)
-    zero, deletion = fitted(recipe, VectorVictim()), fitted(recipe, FakeVictim())
+    zero, deletion = fit_to_victim(recipe, VectorVictim()), fit_to_victim(recipe, FakeVictim())
     assert (zero.search.selection.by, deletion.search.selection.by) == ("zero", "deletion")  # type: ignore[attr-defined]
     assert zero.full_name == deletion.full_name == "gs-gr@paper"
     assert zero.requires() == ("probabilities", "embeddings")
     assert "zeroed" in zero.oracles()
-    assert fitted(zero, FakeVictim()) == zero
+    assert fit_to_victim(zero, FakeVictim()) == zero
 
 
 def test_zero_vectors_are_paid_for_as_queries() -> None:
@@ -318,7 +318,7 @@ def test_the_summary_shows_the_estimate_with_its_interval(tmp_path: Path) -> Non
     data = [("great good film", 1), ("grim bad film", 0), ("great", 1), ("good film film", 1)] * 5
     found = attack(VectorVictim(), data, "random", out=tmp_path / "run")
     summary = found.summary()
-    shares = [dict(one.facts)["draws_won"] / dict(one.facts)["draws"] for one in found.results()]
+    shares = [dict(result.facts)["draws_won"] / dict(result.facts)["draws"] for result in found.results()]
     assert summary.draws.value == pytest.approx(np.mean(shares))
     assert summary.draws.low < summary.draws.value < summary.draws.high
     assert summary.draws.n == 20
@@ -341,7 +341,7 @@ def test_pairs_and_targets(name: str) -> None:
         else {}
     )
     pair = {"premise": "film", "hypothesis": "great film"}
-    recipe = fitted(load_recipe(name), victim)
+    recipe = fit_to_victim(load_recipe(name), victim)
     oracles = open_oracles(dataclasses.replace(recipe, search=RandomDraws()), victim) | more
     if name != "list":
         oracles = open_oracles(recipe, victim)

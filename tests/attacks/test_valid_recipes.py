@@ -10,7 +10,7 @@ import pytest
 
 from toys import Answering, attack_one, encoder, linear, neighbours
 from unfooled.attacks.parts.candidates import Neighbours
-from unfooled.attacks.parts.constraints import Option
+from unfooled.attacks.parts.constraints import NextText
 from unfooled.attacks.parts.english import (
     GoodGrammar,
     InForm,
@@ -45,14 +45,14 @@ def edits(table: Mapping[str, Verdict]) -> Answering:
     return Answering(lambda item: tuple(table[word] for word in item[2]))
 
 
-def swaps(text: Text, index: int, words: Sequence[str]) -> list[Option]:
-    return [Option(text.replace(index, word), index) for word in words]
+def swaps(text: Text, index: int, words: Sequence[str]) -> list[NextText]:
+    return [NextText(text.replace(index, word), index) for word in words]
 
 
-def allowed(constraint: Any, options: Sequence[Option], oracles: Mapping[str, Any], now: Text) -> list[str]:
+def allowed(constraint: Any, options: Sequence[NextText], oracles: Mapping[str, Any], now: Text) -> list[str]:
     attempt = Attempt(now.root, 1, Untargeted(), key=0, seed=0)
     program = constraint.allow(attempt, Scored(now, np.array([0.1, 0.9]), 0.1, False), options)
-    (finished,) = Engine[list[Option]](oracles).run([(0, program)])
+    (finished,) = Engine[list[NextText]](oracles).run([(0, program)])
     assert finished.value is not None
     return [option.word for option in finished.value]
 
@@ -66,7 +66,7 @@ def test_protected_words_stay_and_none_comes_in() -> None:
     assert allowed(ProtectedWords(negations=False), swaps(text, 1, ["always"]), {}, text) == ["always"]
     assert allowed(ProtectedWords(), swaps(text, 3, ["Texas"]), {}, text) == []
     assert allowed(ProtectedWords(), swaps(text, 2, ["met", "two"]), {}, text) == ["met"]
-    inserted = [Option(text.insert(2, word), 2, inserted=True) for word in ("not", "once", "gladly")]
+    inserted = [NextText(text.insert(2, word), 2, inserted=True) for word in ("not", "once", "gladly")]
     assert allowed(ProtectedWords(), inserted, {}, text) == ["gladly"]
 
 
@@ -92,7 +92,7 @@ def test_forms_agreement_and_repetition() -> None:
 
 def test_inserted_words_pass_unasked() -> None:
     text = Text("a dull plot")
-    inserted = [Option(text.insert(1, "very"), 1, inserted=True)]
+    inserted = [NextText(text.insert(1, "very"), 1, inserted=True)]
     for constraint in (GoodGrammar(), RelatedWords()):
         assert allowed(constraint, inserted, {}, text) == ["very"]
 

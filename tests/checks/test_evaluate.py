@@ -18,7 +18,7 @@ from doc_pages import DOCS, blocks
 from reviews import write_csv
 from unfooled.attacks.parts.gradient_importance import Gradient
 from unfooled.checks.evaluate import Evaluation, evaluate
-from unfooled.checks.illusions.attacking import Watcher, read_results
+from unfooled.checks.illusions.attacking import EvaluationObserver, read_results
 from unfooled.checks.illusions.wrappers import Guided, Tempered
 from unfooled.checks.naming import load_models, resolve, roles
 from unfooled.cli.app import app
@@ -28,7 +28,7 @@ from unfooled.data.dataset import Dataset
 from unfooled.errors import UnknownNameError, UserError, VictimError
 from unfooled.report.evaluation import check_rows, markdown, table_rows, write_files
 from unfooled.runs.attack import Observer, attack
-from unfooled.runs.remarks import read_remark
+from unfooled.runs.notes import read_remark
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.impostors import Masked, Noisy, Overconfident, Rounded
 
@@ -177,7 +177,7 @@ def test_masked_gradients_are_told_when_the_attack_needs_none(tmp_path: Path) ->
     verdict = found.verdicts["masked"]
     assert verdict.status == "no gain"
     assert "Its gradients are masked" in verdict.sentence
-    (order,) = [one for one in found.models[0].checks if one.name == "white-box order"]
+    (order,) = [check for check in found.models[0].checks if check.name == "white-box order"]
     assert "50 queries: black box" in order.note
 
 
@@ -209,7 +209,7 @@ def test_an_adversarially_trained_network_is_not_called_an_illusion(tmp_path: Pa
     assert verdict.status == "holds"
     assert not any("missing" in note for note in verdict.notes)
     assert any(note.startswith("under all checks: +") for note in verdict.notes)
-    assert [one.role for one in found.models] == ["base", "control", "defended"]
+    assert [model.role for model in found.models] == ["base", "control", "defended"]
     assert found.notes == ()
     assert any(check.name == "white-box order" and check.ran for check in found.models[2].checks)
 
@@ -217,7 +217,7 @@ def test_an_adversarially_trained_network_is_not_called_an_illusion(tmp_path: Pa
 # -- going on, errors, options ---------------------------------------------------------------------------
 
 
-class Impatient(Watcher):
+class Impatient(EvaluationObserver):
     """Interrupts as Ctrl-C would, after so many finished examples."""
 
     def __init__(self, after: int) -> None:
@@ -299,9 +299,9 @@ def test_guises_are_attacked_by_workers_as_well(tmp_path: Path) -> None:
 
 def test_chosen_keys_only_are_attacked_and_others_may_follow(tmp_path: Path) -> None:
     run = attack(FakeVictim(), planted.data(10), planted.recipe(tmp_path), out=tmp_path / "run", keys=[2, 5])
-    assert [one.key for one in run.results()] == [2, 5]
+    assert [result.key for result in run.results()] == [2, 5]
     attack(FakeVictim(), planted.data(10), planted.recipe(tmp_path), out=tmp_path / "run", keys=[5, 7])
-    assert [one.key for one in run.results()] == [2, 5, 7]
+    assert [result.key for result in run.results()] == [2, 5, 7]
 
 
 def test_without_checks_nothing_is_decided(tmp_path: Path) -> None:
@@ -438,8 +438,8 @@ def test_a_defence_that_draws_is_judged_by_fresh_draws(tmp_path: Path, network: 
     assert report.verdict is not None
     assert any("guided (left out by --checks)" in note for note in report.verdict.notes)
     assert (tmp_path / "out/five/attack-fresh/run.sqlite").is_file()
-    votes = [one.perturbed_probs[0] * 20 for one in read_results(tmp_path / "out/five/attack-fresh")]
-    assert all(abs(one - round(one)) < 1e-4 for one in votes)  # shares of 5 draws, or of 20
+    votes = [result.perturbed_probs[0] * 20 for result in read_results(tmp_path / "out/five/attack-fresh")]
+    assert all(abs(vote - round(vote)) < 1e-4 for vote in votes)  # shares of 5 draws, or of 20
 
 
 def test_models_may_order_their_classes_differently(tmp_path: Path) -> None:
@@ -458,5 +458,7 @@ def test_pairs_are_evaluated_by_their_hypothesis(tmp_path: Path) -> None:
     models: dict[str, Victim] = {"base": FakeVictim(), "hot": Overconfident(FakeVictim())}
     found = evaluate(models, data, planted.recipe(tmp_path), out=tmp_path / "out")
     assert found.verdicts["hot"].status == "illusion"
-    assert all(one.fields[0] == ("premise", "a film") for one in read_results(tmp_path / "out/hot/attack"))
+    assert all(
+        result.fields[0] == ("premise", "a film") for result in read_results(tmp_path / "out/hot/attack")
+    )
     assert found.models[1].premade.value == 0.0

@@ -16,8 +16,8 @@ from unfooled.attacks.parts.gradient_importance import Gradient
 from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.search import GreedySwap
 from unfooled.checks.illusions.diagnosis import look, look_at_gradients, spearman
-from unfooled.checks.illusions.other_order import counterpart, needs_gradients
-from unfooled.checks.illusions.survivors import CheckResult, Flags, Standing, counted
+from unfooled.checks.illusions.other_order import needs_gradients, with_other_order
+from unfooled.checks.illusions.survivors import CheckResult, Flags, Survival, counted
 from unfooled.checks.illusions.verdict import Gap, Rival, Verdict, judge
 from unfooled.checks.illusions.wrappers import Averaged, Guided, Tempered, Votes, Wrapped
 from unfooled.core.recipe import load_recipe
@@ -292,7 +292,7 @@ def test_rank_correlation_by_hand() -> None:
 
 def test_the_counterpart_of_an_attack_changes_the_order_only(tmp_path: Path) -> None:
     textfooler = load_recipe("textfooler")
-    white = counterpart(textfooler)
+    white = with_other_order(textfooler)
     assert white is not None
     assert isinstance(white.search, GreedySwap)
     assert isinstance(textfooler.search, GreedySwap)
@@ -301,12 +301,12 @@ def test_the_counterpart_of_an_attack_changes_the_order_only(tmp_path: Path) -> 
     assert needs_gradients(white)
     assert not needs_gradients(textfooler)
     assert white.full_name == "textfooler@textattack+white-box-order"
-    black = counterpart(white)
+    black = with_other_order(white)
     assert black is not None
     assert isinstance(black.search, GreedySwap)
     assert black.search.importance == Deletion()
     assert "gradients" not in black.needs
-    assert counterpart(planted.recipe(tmp_path, planted.Unordered())) is None
+    assert with_other_order(planted.recipe(tmp_path, planted.Unordered())) is None
 
 
 # -- flags and verdicts ----------------------------------------------------------------------------------
@@ -333,18 +333,18 @@ def verdict(
     clean: tuple[int, int] = (90, 90),
     findings: Sequence[str] = (),
 ) -> Verdict:
-    def standing(one: int, other: int) -> Standing:
-        made = Standing(flags(one, n))
+    def survival(one: int, other: int) -> Survival:
+        made = Survival(flags(one, n))
         made.record("x", flags(other, n))
         return made
 
     rival = Rival(
-        "base", standing(base, base if base_worst is None else base_worst), flags(clean[1]), flags(0)
+        "base", survival(base, base if base_worst is None else base_worst), flags(clean[1]), flags(0)
     )
-    retuned = Rival("retuned", standing(*control), flags(clean[1]), flags(30)) if control else None
+    retuned = Rival("retuned", survival(*control), flags(clean[1]), flags(30)) if control else None
     return judge(
         "mine",
-        standing(active, worst),
+        survival(active, worst),
         clean=flags(clean[0]),
         premade=flags(50),
         checks=[check("re-scaled scores", active - worst)] if checked else [],
@@ -355,21 +355,21 @@ def verdict(
 
 
 def test_an_example_is_robust_only_if_it_survives_everything() -> None:
-    standing = Standing({0: True, 1: True, 2: True, 3: False, 4: None, 5: True})
-    assert standing.survivors() == [0, 1, 2, 5]
-    assert standing.record("a", {0: True, 1: False, 3: True, 4: True}) == 1
-    assert standing.record("b", {1: False, 2: False, 5: None}) == 1  # 1 was gone already
-    assert standing.survivors() == [0]
-    assert standing.worst == {0: True, 1: False, 2: False, 3: False, 4: None, 5: None}
-    assert counted(standing.active) == (4, 5)
-    assert counted(standing.worst) == (1, 4)
+    survival = Survival({0: True, 1: True, 2: True, 3: False, 4: None, 5: True})
+    assert survival.survivors() == [0, 1, 2, 5]
+    assert survival.record("a", {0: True, 1: False, 3: True, 4: True}) == 1
+    assert survival.record("b", {1: False, 2: False, 5: None}) == 1  # 1 was gone already
+    assert survival.survivors() == [0]
+    assert survival.worst == {0: True, 1: False, 2: False, 3: False, 4: None, 5: None}
+    assert counted(survival.active) == (4, 5)
+    assert counted(survival.worst) == (1, 4)
 
 
 def test_an_error_in_a_later_check_does_not_hide_what_an_earlier_one_broke() -> None:
-    standing = Standing({0: True})
-    standing.record("a", {0: False})
-    standing.record("b", {0: None})
-    assert standing.worst == {0: False}
+    survival = Survival({0: True})
+    survival.record("a", {0: False})
+    survival.record("b", {0: None})
+    assert survival.worst == {0: False}
 
 
 def test_a_gain_that_survives_holds() -> None:
@@ -462,11 +462,11 @@ def test_unknown_examples_are_in_no_comparison() -> None:
     gap = Gap.of(flags(60, unknown=20), flags(10))
     assert gap.n == 80
     assert gap.value == pytest.approx(50 / 80)
-    standing = Standing(flags(60, unknown=20))
-    standing.record("x", flags(60, unknown=20))
-    rival = Rival("base", Standing(flags(10)), flags(90), flags(0))
+    survival = Survival(flags(60, unknown=20))
+    survival.record("x", flags(60, unknown=20))
+    rival = Rival("base", Survival(flags(10)), flags(90), flags(0))
     found = judge(
-        "mine", standing, clean={}, premade={}, checks=[check("x", 0)], findings=[], base=rival, control=None
+        "mine", survival, clean={}, premade={}, checks=[check("x", 0)], findings=[], base=rival, control=None
     )
     assert found.n == 80
     assert any("20 examples ended in an error" in note for note in found.notes)

@@ -89,7 +89,7 @@ def test_somebody_elses_file_needs_three_columns(tmp_path: Path) -> None:
         (1, "negative", True),
     ]
     results = list(replay(path, FakeVictim(), out=tmp_path / "run").results())
-    assert [one.outcome for one in results] == ["success", "failure"]
+    assert [result.outcome for result in results] == ["success", "failure"]
 
 
 @pytest.mark.parametrize(
@@ -133,11 +133,11 @@ def test_outcomes(tmp_path: Path) -> None:
         sample(4, "great film", "a poisoned film"),
     ]
     results = list(replay(samples, FakeVictim(poison="poison"), out=tmp_path / "run").results())
-    assert [one.outcome for one in results] == ["success", "failure", "skipped", "skipped", "error"]
+    assert [result.outcome for result in results] == ["success", "failure", "skipped", "skipped", "error"]
     assert "chokes" in results[4].note
     assert results[3].note == "there is no sample of this row"
     assert results[3].probs == results[3].perturbed_probs
-    assert [one.queries for one in results[:4]] == [2, 2, 2, 1]
+    assert [result.queries for result in results[:4]] == [2, 2, 2, 1]
 
 
 def test_the_same_call_asks_nothing_and_a_changed_text_is_scored_anew(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_the_same_call_asks_nothing_and_a_changed_text_is_scored_anew(tmp_path: 
     ]
     run = replay(changed, victim, out=tmp_path / "run")
     assert victim.texts[4:] == ["great film", "fine film", "fun", "film"]
-    assert [one.perturbed for one in run.results()] == ["awful film", "fine film", "film"]
+    assert [result.perturbed for result in run.results()] == ["awful film", "fine film", "film"]
     with pytest.raises(RunFileError, match="the model changed"):
         replay(changed, planted.Knowing(), out=tmp_path / "run")
     with closing(RunFile.read(tmp_path / "run")) as file:

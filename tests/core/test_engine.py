@@ -167,7 +167,7 @@ def test_rule_3_a_shared_cache_saves_calls_never_the_count() -> None:
             return start
 
     results = [one.value for one in engine.run(programs(["good film"] * 3, search=TwoQueries()))]
-    assert [(one.queries, one.asked) for one in results if one] == [(2, 3)] * 3
+    assert [(result.queries, result.asked) for result in results if result] == [(2, 3)] * 3
     assert sum(map(len, victim.calls)) == 2
     assert engine.traffic["victim"].computed == 2
 

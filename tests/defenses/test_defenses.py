@@ -24,7 +24,7 @@ from unfooled.defenses.voting import Vote, combine
 from unfooled.errors import CapabilityError, UserError, VictimError
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.loading import load_victim
-from unfooled.victims.torch.noise import Noisy
+from unfooled.victims.torch.noise import NoisyText
 from unfooled.victims.torch.oracles import GradientOracle
 
 torch = pytest.importorskip("torch")
@@ -250,7 +250,7 @@ def test_a_text_with_nothing_to_swap_is_classified_as_it_stands() -> None:
 def test_noise_lies_on_every_chosen_word_and_nowhere_else() -> None:
     model = tiny("bert")
     text = mark("the films is goodly and dull")  # "films" and "goodly" have two pieces each
-    item = Noisy(text, (1, 3), np.random.default_rng(3))
+    item = NoisyText(text, (1, 3), np.random.default_rng(3))
     captured: list[Any] = []
     # The layer behind the sum of word, segment and place sees what the noise did.
     follow = model.model.bert.embeddings.LayerNorm.register_forward_pre_hook(
@@ -358,10 +358,10 @@ def test_they_wrap_each_other() -> None:
 def test_noise_on_the_premise_goes_through_fuse_of_the_hypothesis(monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny("bert")
     premise = "the film is good and the plot was great"
-    noised: list[Noisy] = []
+    noised: list[NoisyText] = []
     read = model.noisy_logits
 
-    def watched(items: Sequence[Noisy], **more: Any) -> Any:
+    def watched(items: Sequence[NoisyText], **more: Any) -> Any:
         noised.extend(items)
         return read(items, **more)
 

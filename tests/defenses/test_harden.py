@@ -21,8 +21,8 @@ from unfooled.data.dataset import Dataset
 from unfooled.defenses import fact
 from unfooled.defenses.adversarial_training import AttackInLoop
 from unfooled.defenses.harden import harden
-from unfooled.defenses.ledger import Ledger
 from unfooled.defenses.methods import all_methods, find_method
+from unfooled.defenses.row_log import RowLog
 from unfooled.defenses.switch import Switch, as_text
 from unfooled.defenses.switching import Switcher, alternatives_of_rows
 from unfooled.errors import DataError, UnknownNameError, UserError, VictimError
@@ -30,7 +30,7 @@ from unfooled.plugins import registry
 from unfooled.resources import store
 from unfooled.training.batches import add_extras, pad
 from unfooled.training.course import Extra, weighted_loss
-from unfooled.training.watching import TrainObserver
+from unfooled.training.observer import TrainObserver
 from unfooled.victims.loading import load_victim
 from waiting import eventually
 
@@ -376,15 +376,15 @@ def test_starting_from_the_body_begins_anew(base: dict[str, str], tmp_path: Path
 
 def test_a_ledger_survives_a_cut(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    with Ledger(path) as ledger:
+    with RowLog(path) as ledger:
         ledger.add(0, text="a")
         ledger.add(7, text="b\n")
     with path.open("ab") as file:
         file.write(b'{"row": 8, "te')
-    with Ledger(path) as ledger:
+    with RowLog(path) as ledger:
         assert sorted(ledger.rows) == [0, 7]
         ledger.add(8, text="c")
-    with Ledger(path) as ledger:
+    with RowLog(path) as ledger:
         assert [ledger.rows[n]["text"] for n in (0, 7, 8)] == ["a", "b\n", "c"]
 
 
@@ -542,9 +542,9 @@ def test_samples_of_a_run_are_read(base: dict[str, str], tmp_path: Path) -> None
     from unfooled.runs.attack import Run
 
     samples = fooling_texts(tmp_path / "run", ("positive", "negative"))
-    successes = [one for one in Run(tmp_path / "run").results() if one.outcome == "success"]
+    successes = [result for result in Run(tmp_path / "run").results() if result.outcome == "success"]
     assert len(samples) == len(successes) > 0
-    assert sorted(text for text, _ in samples) == sorted(one.perturbed for one in successes)
+    assert sorted(text for text, _ in samples) == sorted(success.perturbed for success in successes)
     with pytest.raises(DataError, match="none of the model's"):
         fooling_texts(tmp_path / "run", ("ham", "spam"))
 

@@ -16,8 +16,8 @@ from unfooled.defenses import search as searching
 from unfooled.defenses.five import FiveVictim
 from unfooled.defenses.search import search
 from unfooled.errors import DataError, UnknownNameError, UserError
-from unfooled.training.preparation import Rows
-from unfooled.training.watching import TrainObserver
+from unfooled.training.observer import TrainObserver
+from unfooled.training.preparation import LabelledTexts
 from unfooled.victims.loading import load_victim
 
 pytest.importorskip("torch")
@@ -35,10 +35,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(out)
 
 
-def rows(n: int, seed: int = 1) -> Rows:
+def rows(n: int, seed: int = 1) -> LabelledTexts:
     found = sentences(n, seed=seed)
     labels = np.array([int(label == "positive") for _, label in found], dtype=np.int64)
-    return Rows([text for text, _ in found], labels)
+    return LabelledTexts([text for text, _ in found], labels)
 
 
 SMALL: dict[str, Any] = {"clean": rows(12), "premade": rows(8, seed=2)}
@@ -55,14 +55,14 @@ class Stop(TrainObserver):
 
 def test_a_search_keeps_the_best_as_a_model(base: str, tmp_path: Path) -> None:
     found = search("five", base, tmp_path / "s", trials=4, fixed={"words": "2"}, **SMALL)
-    assert [one.number for one in found.trials] == [0, 1, 2, 3]
-    assert found.best.value == max(one.value for one in found.trials)
-    for one in found.trials:
-        assert one.value == pytest.approx(0.5 * one.clean + 0.5 * one.premade)
-        assert one.settings["words"] == "2"
-        assert 0.02 <= one.settings["sigma"] <= 10
-        assert 2 <= one.settings["copies"] <= 15
-    assert len({one.settings["sigma"] for one in found.trials}) == 4
+    assert [trial.number for trial in found.trials] == [0, 1, 2, 3]
+    assert found.best.value == max(trial.value for trial in found.trials)
+    for trial in found.trials:
+        assert trial.value == pytest.approx(0.5 * trial.clean + 0.5 * trial.premade)
+        assert trial.settings["words"] == "2"
+        assert 0.02 <= trial.settings["sigma"] <= 10
+        assert 2 <= trial.settings["copies"] <= 15
+    assert len({trial.settings["sigma"] for trial in found.trials}) == 4
     # The model lies elsewhere, so it is named again: a folder may only name what is below or beside it.
     victim = load_victim(str(found.path), model=base)
     assert isinstance(victim, FiveVictim)
@@ -83,8 +83,8 @@ def test_a_stopped_search_goes_on_as_if_it_had_not_been(base: str, tmp_path: Pat
     with pytest.raises(UserError, match="already holds a search"):
         search("five", base, tmp_path / "cut", trials=3, **SMALL)
     on = search("five", base, tmp_path / "cut", trials=3, resume=True, **SMALL)
-    assert [dict(one.settings) for one in on.trials] == [dict(one.settings) for one in whole.trials]
-    assert [one.value for one in on.trials] == [one.value for one in whole.trials]
+    assert [dict(trial.settings) for trial in on.trials] == [dict(trial.settings) for trial in whole.trials]
+    assert [trial.value for trial in on.trials] == [trial.value for trial in whole.trials]
     more = search("five", base, tmp_path / "cut", trials=4, resume=True, **SMALL)
     assert len(more.trials) == 4
     with pytest.raises(UserError, match="other settings: balance"):
@@ -113,7 +113,7 @@ def test_settings_that_do_not_fit_cost_one_trial(
 
     monkeypatch.setattr(searching, "wrap", sometimes)
     found = search("five", base, tmp_path / "s", trials=2, **SMALL)
-    assert [one.number for one in found.trials] == [1]
+    assert [trial.number for trial in found.trials] == [1]
 
 
 def test_fact_is_searched_by_training(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

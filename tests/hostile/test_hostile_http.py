@@ -557,7 +557,7 @@ def outcome_of(victim: Any, out: Path) -> dict[int, tuple[str, str, int]]:
     pool = ThreadPoolExecutor(1)
     run = pool.submit(attack, victim, data, "deepwordbug", out=out / "run.sqlite").result(timeout=HANGING)
     pool.shutdown()
-    return {one.key: (one.outcome, one.perturbed, one.queries) for one in run.results()}
+    return {result.key: (result.outcome, result.perturbed, result.queries) for result in run.results()}
 
 
 @contextmanager
@@ -616,6 +616,6 @@ def test_a_fault_from_the_middle_ends_the_run_or_its_rows(
         except UserError as error:
             require_explained(error)
         else:
-            assert any(one[0] == "error" for one in results.values())
+            assert any(result[0] == "error" for result in results.values())
             assert all(one == expected[key] for key, one in results.items() if one[0] != "error")
         assert server.failed

@@ -21,7 +21,7 @@ from unfooled.attacks.parts.goals import only_class
 from unfooled.core.questions import Asked
 from unfooled.core.recipe import Recipe, all_recipes, load_recipe
 from unfooled.core.result import OUTCOMES, Example, Result
-from unfooled.core.session import Session, Settings, open_inside, prepared
+from unfooled.core.session import Session, Settings, fit_recipe, open_inside
 from unfooled.core.victim_oracle import oracle_for
 from unfooled.plugins import registry
 from unfooled.report.diffs import pieces
@@ -133,7 +133,7 @@ class Bench:
 
     def __init__(self, name: str, folder: Path) -> None:
         self.victim = victim_for(name)
-        self.recipe, _ = prepared(attacked(name), self.victim)
+        self.recipe, _ = fit_recipe(attacked(name), self.victim)
         self.oracles = oracles_of(self.recipe, self.victim, folder)
         self.writes = isinstance(self.recipe.goal, TextGoal)
         self.names = list(contents(pairs=not self.writes))

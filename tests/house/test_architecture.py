@@ -270,3 +270,13 @@ def test_the_public_surface_is_what_it_says() -> None:
         assert getattr(unfooled, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         unfooled.nothing  # noqa: B018
+
+
+def test_no_two_classes_of_one_name() -> None:
+    """A name says what a thing is: within the package it is one thing."""
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(module_of(path))
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}

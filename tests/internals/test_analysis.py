@@ -21,7 +21,7 @@ from unfooled.internals.embeddings import gini, hoyer, relative_change, share_on
 from unfooled.internals.pairs import pair_of, portions
 from unfooled.internals.pca import principal, project
 from unfooled.internals.theorem import (
-    Check,
+    BoundCheck,
     HeadWeights,
     check_head,
     check_model,
@@ -95,9 +95,9 @@ def _fields(result: Any) -> dict[str, Any]:
 def test_portions_hold_long_texts_one_by_one_and_short_ones_together() -> None:
     short = [pair_of(changed(Text("a fine film").replace(1, "poor"), key)) for key in range(5)]
     long = [pair_of(changed(Text("word " * 2000).replace(1, "poor"), key)) for key in range(2)]
-    assert [len(one) for one in portions(short, 512)] == [5]
-    assert [len(one) for one in portions(long, 512)] == [1, 1]
-    assert [len(one) for one in portions(long, 32)] == [2]
+    assert [len(portion) for portion in portions(short, 512)] == [5]
+    assert [len(portion) for portion in portions(long, 512)] == [1, 1]
+    assert [len(portion) for portion in portions(long, 32)] == [2]
 
 
 # -- the run alone ---------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def test_attention_of_a_model_that_pools() -> None:
     (shift,) = shifts_of(example)
     assert shift.score == shift.words == shift.maps == pytest.approx(0.3)
     assert shift.unpaired_before == shift.unpaired_after == 0
-    assert [(one.before, one.after, one.edited) for one in example.columns] == [
+    assert [(column.before, column.after, column.edited) for column in example.columns] == [
         ("this", "this", False),
         ("fine", "poor", True),
         ("film", "film", False),
@@ -185,9 +185,9 @@ def test_tokens_between_words_are_matched_where_they_stand() -> None:
     before = maps("[CLS] a , b , c", [-1, 0, -1, 1, -1, 2], ("a", "b", "c"), [[[1 / 6] * 6]])
     after = maps("[CLS] a , , c", [-1, 0, -1, -1, 1], ("a", "c"), [[[0.2] * 5]])
     example = compare_attention(pair, before, after)
-    found = [(one.before, one.after) for one in example.columns]
+    found = [(column.before, column.after) for column in example.columns]
     assert found == [("[CLS]", "[CLS]"), ("a", "a"), (",", ","), ("b", None), (",", ","), ("c", "c")]
-    assert [one.edited for one in example.columns] == [False, False, False, True, False, False]
+    assert [column.edited for column in example.columns] == [False, False, False, True, False, False]
 
 
 def test_words_behind_the_cut_have_no_column() -> None:
@@ -195,13 +195,13 @@ def test_words_behind_the_cut_have_no_column() -> None:
     before = maps("a b c", [0, 1, 2], ("a", "b", "c", "d"), [[[0.2, 0.3, 0.5]]])
     after = maps("x a b", [0, 1, 2], ("x", "a", "b", "c", "d"), [[[0.5, 0.2, 0.3]]])
     example = compare_attention(pair, before, after)
-    assert [(one.before, one.after) for one in example.columns] == [
+    assert [(column.before, column.after) for column in example.columns] == [
         (None, "x"),
         ("a", "a"),
         ("b", "b"),
         ("c", None),
     ]
-    assert [one.edited for one in example.columns] == [True, False, False, False]  # cut is not edited
+    assert [column.edited for column in example.columns] == [True, False, False, False]  # cut is not edited
     assert shifts_of(example)[0].score == pytest.approx(0.0)
 
 
@@ -259,7 +259,7 @@ def test_the_mean_projection_of_a_unit_vector() -> None:
     assert mean_projection(1000) == pytest.approx(math.sqrt(2 / (math.pi * 1000)), rel=1e-3)
 
 
-def hand_check(head: HeadWeights, delta: float, samples: int) -> Check:
+def hand_check(head: HeadWeights, delta: float, samples: int) -> BoundCheck:
     rng = np.random.default_rng(0)
     return check_head(head, on_sphere(rng, samples, len(head.query)), delta=delta, rng=rng, source="model")
 
@@ -294,11 +294,11 @@ def test_the_worst_direction_is_stretched_most() -> None:
 
 def test_random_matrices_stay_below_the_bound_and_near_the_theory() -> None:
     checks = check_random((8, 64, 256), draws=3)
-    assert [one.d for one in checks] == [8, 64, 256]
-    assert all(one.holds for one in checks)
-    for one in checks:
-        assert one.random < one.worst <= one.bound
-        assert one.worst == pytest.approx(one.exact, rel=0.05)
+    assert [check.d for check in checks] == [8, 64, 256]
+    assert all(check.holds for check in checks)
+    for check in checks:
+        assert check.random < check.worst <= check.bound
+        assert check.worst == pytest.approx(check.exact, rel=0.05)
     assert check_random((8,), draws=3) == check_random((8,), draws=3)
     assert check_random((8,), draws=3, seed=1) != check_random((8,), draws=3)
 
@@ -384,9 +384,9 @@ def test_every_part_of_a_real_model(kind: str, tmp_path: Path) -> None:
     for layer, (before, after) in enumerate(zip(by_hand[0].layers, by_hand[1].layers, strict=True)):
         expected = np.linalg.norm(before.astype(float) - after, axis=1)
         np.testing.assert_allclose(embeddings.examples[0].l2[layer], expected, rtol=1e-5, atol=1e-7)
-        one = next(one for one in embeddings.changes if (one.key, one.layer) == (0, layer))
+        one = next(change for change in embeddings.changes if (change.key, change.layer) == (0, layer))
         assert one.relative == pytest.approx(np.linalg.norm(expected) / np.linalg.norm(before), rel=1e-5)
-    first = next(one for one in embeddings.changes if (one.key, one.layer) == (0, 0))
+    first = next(change for change in embeddings.changes if (change.key, change.layer) == (0, 0))
     assert first.on_edited == pytest.approx(1.0)  # what the first layer reads differs in one word alone
     z = victim.sentence_vectors([EDITS[0].root.value, EDITS[0].value]).astype(float)
     key, relative = embeddings.sentences[0]
@@ -394,7 +394,7 @@ def test_every_part_of_a_real_model(kind: str, tmp_path: Path) -> None:
     assert relative == pytest.approx(float(np.linalg.norm(z[0] - z[1]) / np.linalg.norm(z[0])), rel=1e-5)
     assert len(embeddings.examples[1].before) < len(EDITS[3].words)  # the rest is behind the cut
     assert embeddings.unread == 1  # the last text is changed only where the model does not read
-    assert [one.relative for one in embeddings.changes if one.key == 4] == [0.0] * embeddings.layers
+    assert [change.relative for change in embeddings.changes if change.key == 4] == [0.0] * embeddings.layers
     _check_attention(kind, victim, found)
 
 
@@ -409,9 +409,9 @@ def _check_attention(kind: str, victim: Any, found: Any) -> None:
         first, then = victim.attention([EDITS[0].root, EDITS[0]], layer=layer)
         np.testing.assert_allclose(example.before[layer].scores.mean(axis=0)[columns], first, atol=1e-6)
         np.testing.assert_allclose(example.after[layer].scores.mean(axis=0)[columns], then, atol=1e-6)
-    unread = [one for one in found.attention.shifts if one.key == 4]
+    unread = [shift for shift in found.attention.shifts if shift.key == 4]
     assert [one.score for one in unread] == [0.0] * found.attention.layers
-    moved = [one for one in found.attention.shifts if one.key == 0]
+    moved = [shift for shift in found.attention.shifts if shift.key == 0]
     assert all(0 < one.words <= 1 for one in moved)
 
 
@@ -423,19 +423,19 @@ def test_heads_are_cut_out_of_the_weights_as_the_model_does(kind: str) -> None:
 
     victim = tiny(kind)
     heads = head_weights(victim)
-    assert [(one.layer, one.head) for one in heads] == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    assert [(head.layer, head.head) for head in heads] == [(1, 1), (1, 2), (2, 1), (2, 2)]
     states = np.random.default_rng(0).normal(size=(3, 16)).astype(np.float32)
     modules = dict(victim.model.named_modules())
-    for one in heads:
+    for head in heads:
         names = [name for name in modules if name.endswith((".query", ".q_lin", ".c_attn"))]
-        layer = modules[names[one.layer - 1]]
+        layer = modules[names[head.layer - 1]]
         with torch.no_grad():
             queries = layer(torch.tensor(states)).numpy()[:, :16].reshape(3, 2, 8)
-        np.testing.assert_allclose(states @ one.query + one.bias, queries[:, one.head - 1], atol=1e-4)
-        assert one.key.shape == (16, 8)
+        np.testing.assert_allclose(states @ head.query + head.bias, queries[:, head.head - 1], atol=1e-4)
+        assert head.key.shape == (16, 8)
     checks = check_model(heads)
     assert len(checks) == 4
-    assert all(one.holds for one in checks)
+    assert all(check.holds for check in checks)
 
 
 def test_query_heads_may_share_a_key() -> None:
@@ -454,8 +454,8 @@ def test_query_heads_may_share_a_key() -> None:
         model = Model()
 
     heads = head_weights(Holder())
-    assert [one.key[0].tolist() for one in heads] == [[0, 3], [0, 3], [6, 9], [6, 9]]
-    assert [one.query[0].tolist() for one in heads] == [[0, 3], [6, 9], [12, 15], [18, 21]]
+    assert [head.key[0].tolist() for head in heads] == [[0, 3], [0, 3], [6, 9], [6, 9]]
+    assert [head.query[0].tolist() for head in heads] == [[0, 3], [6, 9], [12, 15], [18, 21]]
     assert heads[0].bias.tolist() == [0, 0]
 
 
@@ -491,8 +491,8 @@ def test_portions_and_limits_change_no_number(tmp_path: Path, monkeypatch: pytes
     few = analyse(run, victim=victim, only=("embeddings",), limit=2, keys=[4])
     assert few.embeddings is not None
     assert few.looked_at == 2
-    assert {one.key for one in few.embeddings.changes} == {0, 1}
-    assert [one.key for one in few.embeddings.examples] == [4]  # chosen, so drawn, but not counted
+    assert {change.key for change in few.embeddings.changes} == {0, 1}
+    assert [example.key for example in few.embeddings.examples] == [4]  # chosen, so drawn, but not counted
 
 
 def test_a_run_without_model_and_data_says_what_is_left_out(tmp_path: Path) -> None:

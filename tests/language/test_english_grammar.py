@@ -16,7 +16,7 @@ from unfooled.language.relations import Related, Relations
 from unfooled.language.tagging import penn_tokens, pieces, tag_texts
 from unfooled.resources import store
 from unfooled.resources.inflections import InflectionTable
-from unfooled.resources.synonyms import Reading
+from unfooled.resources.synonyms import WordForm
 from unfooled.resources.wordnet import SenseKey, Synset, WordNet
 from unfooled.text import Text
 
@@ -245,7 +245,7 @@ def small_net() -> Relations:
             senses[key[0], word] = [key]
     senses["adj", "splendid"] = [good, superb]  # its second sense
     net = WordNet(synsets, senses)
-    return Relations(net, lambda word: [Reading(part, word, "") for part, base in senses if base == word])
+    return Relations(net, lambda word: [WordForm(part, word, "") for part, base in senses if base == word])
 
 
 @pytest.mark.parametrize(

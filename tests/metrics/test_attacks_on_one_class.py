@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unfooled.cli.app import app
-from unfooled.metrics.columns import Ledger, confusion
+from unfooled.metrics.columns import ResultColumns, confusion
 from unfooled.metrics.summary import only_class, summarise
 from unfooled.runs.file import RunFile
 
@@ -55,7 +55,7 @@ def test_the_table_shows_the_recall_and_no_rate_over_all_rows(run: Path) -> None
 
 def test_curves_and_confusion_of_the_report_cover_the_rows_of_the_class(run: Path) -> None:
     with RunFile.read(run) as file:
-        ledger = Ledger.read(file.results(), only=only_class(file))
+        ledger = ResultColumns.read(file.results(), only=only_class(file))
         rate = summarise(file).accuracy_under_attack
     assert int(ledger.judged.sum()) == 3
     assert round((ledger.right_before & ~ledger.fallen).sum() / ledger.judged.sum(), 9) == round(

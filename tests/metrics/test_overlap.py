@@ -11,13 +11,13 @@ from stored_runs import made as told
 from stored_runs import made_with_scores as made
 from stored_runs import stored
 from unfooled.checks.transfer import Moved, Transfer
-from unfooled.metrics.columns import Ledger
+from unfooled.metrics.columns import ResultColumns
 from unfooled.metrics.overlap import bae_splits, by_attack, differences, overlap
 from unfooled.report.html import write_html
-from unfooled.runs.remarks import write_remark
+from unfooled.runs.notes import write_remark
 
 
-def run(broken: str, *, wrong: str = "", queries: int = 10, changed: int = 1) -> Ledger:
+def run(broken: str, *, wrong: str = "", queries: int = 10, changed: int = 1) -> ResultColumns:
     """Examples 0 … 7; the digits in `broken` fall, those in `wrong` were wrong from the start."""
     results = []
     for key in range(8):
@@ -27,7 +27,7 @@ def run(broken: str, *, wrong: str = "", queries: int = 10, changed: int = 1) ->
             results.append(made(key, "success", after=0.1, changed=changed, queries=queries))
         else:
             results.append(made(key, "failure", queries=queries))
-    return Ledger.read(results)
+    return ResultColumns.read(results)
 
 
 def test_splits_of_the_bae_paper() -> None:

@@ -26,11 +26,11 @@ from unfooled.papers.plans import NAMES, find_paper
 from unfooled.papers.reproduce import SUMMARY, check, reproduce, write_summary
 from unfooled.papers.runner import StageRunner
 from unfooled.papers.stages import (
-    Attack,
-    Fixture,
-    Harden,
+    AttackStage,
+    FixtureStage,
+    HardenStage,
     Rows,
-    Train,
+    TrainStage,
     in_order,
     settings,
 )
@@ -50,12 +50,12 @@ def test_plans_fit_together(name: str, scale: Any) -> None:
     assert made.differs
     runner = StageRunner(Path("nowhere"))
     for stage in stages.values():
-        if isinstance(stage, Train):
+        if isinstance(stage, TrainStage):
             settle(find_family(stage.family), dict(stage.options))
-        elif isinstance(stage, Harden):
+        elif isinstance(stage, HardenStage):
             known = {**TRAINING, **all_methods()[stage.method].defaults}
             settle_method(known, dict(stage.options), stage.method)
-        elif isinstance(stage, Attack):
+        elif isinstance(stage, AttackStage):
             plain = [(key, value) for key, value in stage.changes if not str(value).startswith("{")]
             runner.recipe(replace(stage, changes=tuple(plain), everywhere=()))
     assert len({claim.name for claim in paper.claims}) == len(paper.claims)
@@ -81,7 +81,7 @@ def test_the_full_protocol_of_firebert_runs_on_a_stand_in(tmp_path: Path) -> Non
     def small(stage: Any) -> Any:
         options = dict(stage.options)
         options |= {"epochs": 1}
-        if isinstance(stage, Train):
+        if isinstance(stage, TrainStage):
             options |= {"body": "{masked-lm}", "max_length": 32}
         elif stage.method == "fact":
             options |= light
@@ -100,7 +100,7 @@ def test_the_full_protocol_of_firebert_runs_on_a_stand_in(tmp_path: Path) -> Non
         )
         for one, changes in ((five, {}), (fuse, light))
     ]
-    fixtures = [Fixture(name=name, what=name) for name in ("pairs", "table", "masked-lm")]
+    fixtures = [FixtureStage(name=name, what=name) for name in ("pairs", "table", "masked-lm")]
     trained = [small(made[name]) for name in ("base", "retuned", "fact")]
     done = StageRunner(tmp_path).carry_out([*fixtures, *trained, *attacks])
     found = Findings(done)
@@ -116,7 +116,7 @@ def test_smoke_texts_are_the_same_every_time(tmp_path: Path) -> None:
     second = StageRunner(tmp_path / "b").carry_out([REVIEWS])["reviews"].folder
     files = sorted(path.relative_to(first) for path in first.rglob("*.gz"))
     assert len(files) == 2
-    assert all((first / one).read_bytes() == (second / one).read_bytes() for one in files)
+    assert all((first / file).read_bytes() == (second / file).read_bytes() for file in files)
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ import pytest
 
 from unfooled.core.result import Result
 from unfooled.metrics.outputs import REFERENCE
-from unfooled.papers.claims import All, AtLeast, Claim, EachAtMost, More, Near, Rule, Unmeasured
+from unfooled.papers.claims import All, AtLeast, Claim, ClaimRule, EachAtMost, More, Near, Unmeasured
 from unfooled.papers.findings import (
-    Difference,
-    Estimate,
     Findings,
+    IntervalEstimate,
+    PairedDifference,
     Quantity,
     interval_of_enough,
     shown,
@@ -23,7 +23,7 @@ from unfooled.papers.findings import (
 )
 from unfooled.papers.runner import Done
 from unfooled.papers.stages import (
-    Attack,
+    AttackStage,
     Model,
     Rows,
 )
@@ -53,7 +53,7 @@ def yes(ones: int, zeros: int) -> list[float]:
     return [1.0] * ones + [0.0] * zeros
 
 
-def status(rule: Rule, **values: dict[int, float] | list[float]) -> str:
+def status(rule: ClaimRule, **values: dict[int, float] | list[float]) -> str:
     return rule.judge(Known(**values)).status
 
 
@@ -159,8 +159,8 @@ def test_what_no_stage_measured_is_said() -> None:
 
 
 def test_independent_samples_add_their_distances() -> None:
-    first, second = Estimate(0.5, 0.4, 0.6, 90, "%"), Estimate(0.3, 0.2, 0.4, 80, "%")
-    found = Difference.apart(first, second).estimate
+    first, second = IntervalEstimate(0.5, 0.4, 0.6, 90, "%"), IntervalEstimate(0.3, 0.2, 0.4, 80, "%")
+    found = PairedDifference.apart(first, second).estimate
     assert found.value == pytest.approx(0.2)
     assert found.low == pytest.approx(0.2 - math.sqrt(0.02))
     assert found.high == pytest.approx(0.2 + math.sqrt(0.02))
@@ -168,10 +168,10 @@ def test_independent_samples_add_their_distances() -> None:
 
 
 def test_numbers_are_shown_with_their_interval() -> None:
-    assert shown(Estimate(0.58, 0.4821, 0.6719, 100, "%")) == "58.0 % (48.2–67.2)"
-    assert shown(Estimate(-0.01, -0.08, 0.098, 20, "%")) == "-1.0 % (-8.0 to 9.8)"
-    assert shown(Estimate(1.5, 1.25, 1.75, 20)) == "1.50 (1.25–1.75)"
-    assert shown(Estimate(math.nan, math.nan, math.nan, 0, "%")) == "–"
+    assert shown(IntervalEstimate(0.58, 0.4821, 0.6719, 100, "%")) == "58.0 % (48.2–67.2)"
+    assert shown(IntervalEstimate(-0.01, -0.08, 0.098, 20, "%")) == "-1.0 % (-8.0 to 9.8)"
+    assert shown(IntervalEstimate(1.5, 1.25, 1.75, 20)) == "1.50 (1.25–1.75)"
+    assert shown(IntervalEstimate(math.nan, math.nan, math.nan, 0, "%")) == "–"
 
 
 def result(outcome: Any = "success", **changes: Any) -> Result:
@@ -233,7 +233,7 @@ class Ran(Findings):
 
     def __init__(self, **results: list[Result]) -> None:
         model, rows = Model(spec="m"), Rows(source="d")
-        stages = {name: Attack(name=name, model=model, data=rows, attack="x") for name in results}
+        stages = {name: AttackStage(name=name, model=model, data=rows, attack="x") for name in results}
         super().__init__({name: Done(stage, Path(), "", 0.0) for name, stage in stages.items()})
         self._results = results
 

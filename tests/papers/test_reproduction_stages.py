@@ -27,7 +27,7 @@ from unfooled.papers.paper import Paper, Plan
 from unfooled.papers.reproduce import reproduce
 from unfooled.papers.runner import FILE, StageRunner
 from unfooled.papers.stages import (
-    Harden,
+    HardenStage,
     Rows,
     Stage,
     described,
@@ -44,7 +44,7 @@ def test_stages_come_after_what_they_need() -> None:
         in_order((reviews, words, swapped))
     with pytest.raises(ValueError, match="same name"):
         in_order((reviews, reviews))
-    loop = Harden(name="h", method="fact", model="h", data=TEST)
+    loop = HardenStage(name="h", method="fact", model="h", data=TEST)
     with pytest.raises(ValueError, match="h needs h"):
         in_order((reviews, loop))
 

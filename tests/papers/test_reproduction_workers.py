@@ -23,11 +23,11 @@ from unfooled.papers import runner as laboratory
 from unfooled.papers.findings import Findings
 from unfooled.papers.paper import Paper, Plan
 from unfooled.papers.reproduce import reproduce
-from unfooled.papers.runner import FILE, StageRunner, Watcher, read_note
-from unfooled.papers.stages import Stage, Train
+from unfooled.papers.runner import FILE, StageObserver, StageRunner, read_note
+from unfooled.papers.stages import Stage, TrainStage
 from unfooled.papers.workers import helpers
 from unfooled.runs.lock import Lock
-from unfooled.training.watching import TrainObserver
+from unfooled.training.observer import TrainObserver
 from waiting import PATIENCE, eventually
 
 
@@ -83,8 +83,8 @@ def test_a_helper_does_what_the_first_is_not_at(tmp_path: Path) -> None:
 def test_a_helper_that_fails_says_so_and_the_first_goes_on(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    wrong = (plan()[0], Train(name="nb", family="naive-bayes", data=TEST, options=(("alpha", "x"),)))
-    with pytest.raises(UserError, match="alpha"), helpers(1, wrong, tmp_path, None, Watcher()):
+    wrong = (plan()[0], TrainStage(name="nb", family="naive-bayes", data=TEST, options=(("alpha", "x"),)))
+    with pytest.raises(UserError, match="alpha"), helpers(1, wrong, tmp_path, None, StageObserver()):
         (helper,) = multiprocessing.active_children()
         helper.join(PATIENCE)
         assert helper.exitcode == 1
@@ -110,7 +110,7 @@ def test_all_share_the_cores(tmp_path: Path) -> None:
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(4)
-        with helpers(1, plan()[:1], tmp_path, None, Watcher()):
+        with helpers(1, plan()[:1], tmp_path, None, StageObserver()):
             assert torch.get_num_threads() == 2
         assert torch.get_num_threads() == 4
     finally:

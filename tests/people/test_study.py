@@ -177,7 +177,7 @@ def test_answers_are_kept_once_whatever_is_sent(runs: list[Path], tmp_path: Path
             study.save(1, 0, {"naturalness": 6})
         with pytest.raises(ValueError, match="fluency"):
             study.save(1, 0, {"fluency": 1})
-        assert [one.changes for one in study.answers()] == [0, 1]
+        assert [answer.changes for answer in study.answers()] == [0, 1]
     with StudyFile.open(tmp_path / "s.db") as again:
         assert again.answers_to(1, 0) == {"label": 1, "naturalness": 2}
 
@@ -287,7 +287,7 @@ def test_figures_of_bae_by_hand(runs: list[Path], tmp_path: Path) -> None:
     assert first.accuracy.value == originals.accuracy.value == 1.0
     assert second.accuracy.value == pytest.approx(2 / 3)
     assert second.majority == 1.0
-    assert [one.scales["naturalness"].value for one in figures.sources] == pytest.approx(
+    assert [source.scales["naturalness"].value for source in figures.sources] == pytest.approx(
         [11 / 3, 5 / 3, 14 / 3]
     )
     assert first.scales["naturalness"].n == 5

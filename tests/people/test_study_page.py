@@ -265,7 +265,7 @@ def test_it_works_without_scripts(browser: Browser, runs: list[Path], tmp_path: 
         assert "All 6 items are answered" in page.inner_text("main")
         context.close()
     with StudyFile.open(tmp_path / "s.db") as study:
-        given = {one.item: one.value for one in study.answers() if one.question == "readability"}
+        given = {answer.item: answer.value for answer in study.answers() if answer.question == "readability"}
     assert set(given.values()) == {0}  # always the first run's text, whichever side it stood on
 
 
@@ -328,7 +328,7 @@ def test_strangers_are_kept_out(browser: Browser, runs: list[Path], tmp_path: Pa
         assert "another site" in page.content()
         page.close()
         with StudyFile.open(tmp_path / "s.db", reading=True) as study:
-            assert [(one.annotator, one.value) for one in study.answers()] == [(1, 1)]
+            assert [(answer.annotator, answer.value) for answer in study.answers()] == [(1, 1)]
 
 
 def test_an_answer_waits_for_its_annotator(browser: Browser, runs: list[Path], tmp_path: Path) -> None:
@@ -347,7 +347,7 @@ def test_an_answer_waits_for_its_annotator(browser: Browser, runs: list[Path], t
         context.clear_cookies()
         again, _ = signed_in(context, url, codes[1], expected="/items/1")
         told(again, "Saved.")
-        assert [(one.annotator, one.value) for one in opened.answers()] == [(1, 0)]
+        assert [(answer.annotator, answer.value) for answer in opened.answers()] == [(1, 0)]
         context.close()
 
 

@@ -18,7 +18,7 @@ from browser import open_browser
 from reviews import sentences, write_csv
 from stored_runs import made, stored
 from unfooled.errors import RunFileError
-from unfooled.report.charts import Line, bar_chart, line_chart, matrix
+from unfooled.report.charts import ChartLine, bar_chart, line_chart, matrix
 from unfooled.report.folder import write_report
 from unfooled.report.html import write_html
 from unfooled.report.interpretation import half_width, judge, needed_for
@@ -330,7 +330,7 @@ def test_sample_size_hints() -> None:
 
 
 def test_charts_escape_and_describe() -> None:
-    line = Line("<x>", [1, 10, 100], [0.9, 0.5, 0.1], [0.8, 0.4, 0.0], [1.0, 0.6, 0.2])
+    line = ChartLine("<x>", [1, 10, 100], [0.9, 0.5, 0.1], [0.8, 0.4, 0.0], [1.0, 0.6, 0.2])
     svg = line_chart([line], title='A "title"', x_name="<queries>", log_x=True)
     assert "<x>" not in svg
     assert "&lt;queries&gt;" in svg

@@ -14,7 +14,15 @@ from reviews import sentences, write_csv
 from unfooled.cli.app import app
 from unfooled.data.dataset import Dataset
 from unfooled.errors import DataError, UserError
-from unfooled.metrics.calibration import Calibration, Pair, Threshold, calibrate, make_pairs, measure, plot
+from unfooled.metrics.calibration import (
+    Calibration,
+    Threshold,
+    WordReplacement,
+    calibrate,
+    make_pairs,
+    measure,
+    plot,
+)
 from unfooled.resources import store
 
 NEAR = {"awful": ["terrible", "bad"], "dull": ["slow"], "great": ["good"], "superb": ["great"]}
@@ -70,9 +78,9 @@ def test_texts_without_anything_to_replace_are_an_error() -> None:
 # -- by hand -------------------------------------------------------------------------------------------
 
 
-def hundred() -> tuple[list[Pair], np.ndarray, np.ndarray]:
+def hundred() -> tuple[list[WordReplacement], np.ndarray, np.ndarray]:
     """The source says 0.01 to 1.00; the target says the square of that."""
-    pairs = [Pair("random" if i < 50 else "neighbours", f"a{i}", f"b{i}") for i in range(100)]
+    pairs = [WordReplacement("random" if i < 50 else "neighbours", f"a{i}", f"b{i}") for i in range(100)]
     ours = np.arange(1, 101) / 100
     return pairs, ours, ours**2
 
@@ -112,7 +120,7 @@ def test_a_threshold_outside_of_what_was_seen_cannot_be_carried(threshold: float
 
 
 def test_measuring_asks_each_text_once_and_uses_the_scale() -> None:
-    pairs = [Pair("random", "a", "b"), Pair("random", "a", "c")]
+    pairs = [WordReplacement("random", "a", "b"), WordReplacement("random", "a", "c")]
     asked: list[str] = []
 
     def encode(texts: Any) -> Any:

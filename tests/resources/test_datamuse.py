@@ -20,7 +20,7 @@ from unfooled.attacks.parts.goals import only_class
 from unfooled.attacks.parts.importance import RandomOrder
 from unfooled.attacks.parts.sources import Datamuse, WordNetSynonyms
 from unfooled.bodies import MOST_BYTES
-from unfooled.core.recipe import Recipe, load_recipe, settled
+from unfooled.core.recipe import Recipe, fit_to_machine, load_recipe
 from unfooled.core.session import require_resources
 from unfooled.data.dataset import Dataset
 from unfooled.errors import OracleError, ResourceError, RunFileError
@@ -381,18 +381,18 @@ def test_without_the_service_the_fallback_is_announced_and_written_down(
 def test_without_service_and_fallback_nothing_runs(service: Service) -> None:
     service.always = 503
     with pytest.raises(ResourceError, match="no fallback"):
-        settled(recipe(service.address, fallback=None))
+        fit_to_machine(recipe(service.address, fallback=None))
 
 
 def test_the_fallback_is_wordnet_and_is_needed_only_offline(service: Service) -> None:
     assert Datamuse().fallback == WordNetSynonyms()
-    online, _ = settled(recipe(service.address))
+    online, _ = fit_to_machine(recipe(service.address))
     assert online.oracles() == [f"datamuse:{service.address}"]
     assert require_resources(online) == {f"datamuse:{service.address}": service.address}
     service.always = 503
-    offline, notices = settled(recipe(service.address))
+    offline, notices = fit_to_machine(recipe(service.address))
     assert offline.oracles() == [f"datamuse:cached:{service.address}", "wordnet:wordnet"]
-    assert settled(offline) == (offline, [])
+    assert fit_to_machine(offline) == (offline, [])
     assert len(notices) == 1
 
 

@@ -61,7 +61,7 @@ def write_reviews(folder: Path) -> None:
     with (folder / review_text.FILE).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["text", "label", "source"])
-        writer.writerows([one, 1, "rotten_tomatoes"] for one in sentences)
+        writer.writerows([sentence, 1, "rotten_tomatoes"] for sentence in sentences)
         writer.writerows([f"The {a} is good.<br /><br />{b}", 1, "imdb"] for a in SUBJECTS for b in sentences)
 
 
@@ -142,17 +142,17 @@ def test_a_stop_loses_nothing(store: Store) -> None:
     texts = review_text.read(store.path("movie-reviews"))
     work = store.work_folder("masked-lm")
     with quiet():
-        training = masked_lm.Training(store.path("minilm"), texts, work)
+        training = masked_lm.MaskedLmTraining(store.path("minilm"), texts, work)
     assert training.state.step == 3
 
 
 def test_a_training_that_was_stopped_takes_the_same_steps(store: Store, tmp_path: Path) -> None:
     texts = review_text.read(store.path("movie-reviews"))
 
-    def begin(work: str) -> masked_lm.Training:
+    def begin(work: str) -> masked_lm.MaskedLmTraining:
         (tmp_path / work).mkdir(exist_ok=True)
         with quiet():
-            return masked_lm.Training(store.path("minilm"), texts, tmp_path / work)
+            return masked_lm.MaskedLmTraining(store.path("minilm"), texts, tmp_path / work)
 
     whole = begin("whole")
     losses = [whole._step(0.0) for _ in range(6)]
@@ -178,7 +178,7 @@ def test_a_damaged_checkpoint_is_explained(store: Store) -> None:
 def test_only_whole_words_are_masked(store: Store) -> None:
     texts = review_text.read(store.path("movie-reviews"))
     with quiet():
-        training = masked_lm.Training(store.path("minilm"), texts, store.root)
+        training = masked_lm.MaskedLmTraining(store.path("minilm"), texts, store.root)
     tokenizer = training.tokenizer
     for step in range(4):
         ids, mask, labels = training._batch(step)
@@ -324,10 +324,10 @@ def test_everything_leaves_out_what_lacks_a_library(
 def test_an_interrupted_build_says_that_it_can_go_on(
     installed: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stop(self: masked_lm.Training, share: float) -> float:
+    def stop(self: masked_lm.MaskedLmTraining, share: float) -> float:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(masked_lm.Training, "_step", stop)
+    monkeypatch.setattr(masked_lm.MaskedLmTraining, "_step", stop)
     with pytest.raises(KeyboardInterrupt):
         run_resources("build", ["masked-lm"], minutes=1, as_json=False)
     assert "repeat the command to go on" in " ".join(capsys.readouterr().err.split())

@@ -150,13 +150,13 @@ def test_the_manifest_is_complete() -> None:
     assert {"minilm", "glove-840b", "wordnet", "perceptron-tagger", "movie-reviews", "thesaurus"} < set(
         resources
     )
-    for one in resources.values():
-        assert one.what.endswith(".")
-        assert one.licence
-        assert one.size > 1000
-        downloaded = bool(one.package and len(one.sha256) == 64 and one.files)
-        assert downloaded != bool(one.build)
-        assert set(one.built_from) <= set(resources)
+    for resource in resources.values():
+        assert resource.what.endswith(".")
+        assert resource.licence
+        assert resource.size > 1000
+        downloaded = bool(resource.package and len(resource.sha256) == 64 and resource.files)
+        assert downloaded != bool(resource.build)
+        assert set(resource.built_from) <= set(resources)
 
 
 def test_importing_reads_no_heavy_library() -> None:

@@ -20,7 +20,7 @@ from unfooled.resources import store
 from unfooled.resources.encoders import open_encoder
 from unfooled.resources.sentencepiece import read_unigram
 from unfooled.resources.static import StaticEncoder
-from unfooled.resources.synonyms import Reading, SynonymOracle, open_synonyms
+from unfooled.resources.synonyms import SynonymOracle, WordForm, open_synonyms
 from unfooled.resources.table import TableOracle, fingerprint, open_table
 from unfooled.resources.use import UniversalEncoder, _windows
 from unfooled.resources.wordnet import Synset, WordNet
@@ -80,8 +80,8 @@ def test_fewer_senses_give_fewer_synonyms() -> None:
 
 def test_readings_are_those_that_wordnet_knows() -> None:
     assert SynonymOracle(net()).readings("delays") == [
-        Reading("noun", "delay", "s"),
-        Reading("verb", "delay", "s"),
+        WordForm("noun", "delay", "s"),
+        WordForm("verb", "delay", "s"),
     ]
 
 

@@ -22,7 +22,7 @@ from unfooled.checks.evaluate import evaluate
 from unfooled.cli.app import app
 from unfooled.core.recipe import Recipe, load_recipe
 from unfooled.core.result import Result
-from unfooled.core.session import Settings, prepared
+from unfooled.core.session import Settings, fit_recipe
 from unfooled.data.dataset import Dataset
 from unfooled.data.language import language_of
 from unfooled.errors import DataError, UserError
@@ -81,7 +81,7 @@ def test_the_run_file_keeps_what_was_tried(tmp_path: Path) -> None:
     rows = [dataclasses.replace(made(0, "failure", "great film"), tried=7), made(1, "failure", "great film")]
     path = stored(tmp_path / "r", rows)
     with closing(RunFile.read(path)) as file:
-        assert [(one.tried, one.facts) for one in file.results()] == [(7, ()), (None, ())]
+        assert [(result.tried, result.facts) for result in file.results()] == [(7, ()), (None, ())]
 
 
 # -- before the run ----------------------------------------------------------------------------
@@ -212,12 +212,12 @@ def test_limit_counts_rows_of_the_class(tmp_path: Path) -> None:
     victim = FunctionVictim(flags, labels=LABELS)
     run = attack(victim, posts(30), one_class(), out=tmp_path / "r", limit=4, first=True)
     results = list(run.results())
-    assert [one.key for one in results if one.label == 1] == [2, 5, 8, 11]
+    assert [result.key for result in results if result.label == 1] == [2, 5, 8, 11]
     assert len(results) == 12
     again = attack(victim, posts(30), one_class(), out=tmp_path / "r", limit=6, first=True)  # goes on
     assert len(list(again.results())) == 18
     sampled = attack(victim, posts(30), one_class(), out=tmp_path / "sampled", limit=4)
-    assert [one.label for one in sampled.results()].count(1) == 4
+    assert [result.label for result in sampled.results()].count(1) == 4
     assert len(list(attack(victim, posts(30), one_class(), out=tmp_path / "all", limit=99).results())) == 30
     plain = attack(victim, posts(30), "deepwordbug", out=tmp_path / "plain", limit=4)
     assert len(list(plain.results())) == 4
@@ -277,7 +277,7 @@ def test_an_evaluation_counts_rows_of_the_class_and_says_what_was_not_tried(tmp_
     recipe = dataclasses.replace(recipe, goal=OnlyClass("offensive"))
     found = evaluate(models, posts(30), recipe, out=tmp_path / "e", limit=3, checks=())
     assert found.n == 9
-    assert [one.tries.none for one in found.models] == [3, 3]
+    assert [model.tries.none for model in found.models] == [3, 3]
     (verdict,) = found.verdicts.values()
     assert "The attack could try nothing on 3 of 3 examples" in verdict.sentence
     assert found.to_dict()["models"][0]["tries"] == {"n": 3, "fewer_than": 5, "few": 3, "none": 3}
@@ -297,13 +297,13 @@ def test_a_smaller_n_is_explained(tmp_path: Path) -> None:
     assert "of 4 successes 1 were measured" in " ".join(
         CliRunner().invoke(app, ["summary", str(run)]).stdout.split()
     )
-    same = stored(tmp_path / "same", [dataclasses.replace(one, similarity=0.9) for one in rows])
+    same = stored(tmp_path / "same", [dataclasses.replace(row, similarity=0.9) for row in rows])
     assert footnotes(Run(same).summary()) == []
 
 
 def test_a_notice_is_printed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def noticing(recipe: Recipe, victim: Any) -> tuple[Recipe, list[str]]:
-        return prepared(recipe, victim)[0], ["a threshold was chosen for another encoder"]
+        return fit_recipe(recipe, victim)[0], ["a threshold was chosen for another encoder"]
 
     monkeypatch.setattr("unfooled.runs.attack.prepared", noticing)
     (tmp_path / "d.csv").write_text("text,label\na great film,positive\nan awful film,negative\n")

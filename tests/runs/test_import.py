@@ -156,7 +156,7 @@ def test_early_logs_without_empty_lines(tmp_path: Path) -> None:
     content += "Number of successful attacks: 1\nAverage num. words per input: 3.0\n"
     done = import_textattack(log(tmp_path, "log.txt", content), out=tmp_path / "run")
     assert done.differences() == []  # well-made was two words then, and a backtick none
-    assert [one.original for one in results(tmp_path / "run")] == ["a well-made film", "of ` this '"]
+    assert [result.original for result in results(tmp_path / "run")] == ["a well-made film", "of ` this '"]
 
 
 def test_fields(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from reviews import sentences
 from unfooled.batching import Meter
-from unfooled.cli.live import Estimate, LiveObserver, about
+from unfooled.cli.live import LiveObserver, TimeLeft, about
 from unfooled.core.recipe import load_recipe
 from unfooled.core.result import Result
 from unfooled.core.session import Life, Session
@@ -99,7 +99,7 @@ def test_an_attack_shows_life_from_any_process(
 
 def test_examples_that_end_at_once_do_not_make_the_rest_look_short() -> None:
     """As gs-gr on BERT: a quarter is skipped in the first second, the others take eight minutes."""
-    estimate = Estimate()
+    estimate = TimeLeft()
     for _ in range(25):
         estimate.finished(1, attacked=False)
     life = Life(examples=75, answered=1000, open=99_000)
@@ -109,14 +109,14 @@ def test_examples_that_end_at_once_do_not_make_the_rest_look_short() -> None:
 
 
 def test_what_finished_examples_took_stands_for_those_to_come() -> None:
-    estimate = Estimate()
+    estimate = TimeLeft()
     for _ in range(10):
         estimate.finished(100, attacked=True)
     assert estimate.seconds(Life(examples=10, answered=1500, open=5), 30, 15.0) == pytest.approx(25.0)
 
 
 def test_the_last_examples_are_not_done_in_a_second_for_minutes() -> None:
-    estimate = Estimate()
+    estimate = TimeLeft()
     for _ in range(99):
         estimate.finished(100, attacked=True)
     straggler = Life(examples=1, answered=9900 + 6000, open=10)
@@ -125,7 +125,7 @@ def test_the_last_examples_are_not_done_in_a_second_for_minutes() -> None:
 
 
 def test_nothing_is_said_before_there_is_anything_to_go_by() -> None:
-    estimate = Estimate()
+    estimate = TimeLeft()
     assert estimate.seconds(Life(), 10, 5.0) is None
     assert estimate.seconds(Life(examples=5, answered=10, open=3), 10, 5.0) is None
     assert estimate.seconds(Life(), 0, 5.0) == 0.0

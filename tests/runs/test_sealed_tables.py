@@ -13,7 +13,7 @@ from unfooled.runs import sealed
 from unfooled.runs.attack import attack
 from unfooled.runs.file import RunFile
 
-TABLE = sealed.Table("things", ("name TEXT", "size INTEGER"))
+TABLE = sealed.SealedTable("things", ("name TEXT", "size INTEGER"))
 
 
 @pytest.mark.parametrize(

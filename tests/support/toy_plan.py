@@ -7,30 +7,30 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from unfooled.core.result import Result
-from unfooled.papers.runner import FILE, StageRunner, Watcher
+from unfooled.papers.runner import FILE, StageObserver, StageRunner
 from unfooled.papers.stages import (
-    Attack,
-    Fixture,
+    AttackStage,
+    FixtureStage,
     Model,
     Rows,
     Stage,
-    Train,
-    Words,
+    TrainStage,
+    WordsStage,
     settings,
 )
 from unfooled.runs.attack import Observer
 from unfooled.runs.lock import Lock
 
-REVIEWS = Fixture(name="reviews", what="reviews")
+REVIEWS = FixtureStage(name="reviews", what="reviews")
 TRAIN, TEST = Rows(source="{reviews}", split="train"), Rows(source="{reviews}")
 
 
 def plan(alpha: float = 1.0, limit: int = 8) -> tuple[Stage, ...]:
     return (
         REVIEWS,
-        Train(name="nb", family="naive-bayes", data=TRAIN, options=settings(alpha=alpha)),
-        Words(name="words", data=TRAIN),
-        Attack(
+        TrainStage(name="nb", family="naive-bayes", data=TRAIN, options=settings(alpha=alpha)),
+        WordsStage(name="words", data=TRAIN),
+        AttackStage(
             name="swapped",
             model=Model(stage="nb"),
             data=TEST,
@@ -41,7 +41,7 @@ def plan(alpha: float = 1.0, limit: int = 8) -> tuple[Stage, ...]:
     )
 
 
-class Seen(Watcher):
+class Seen(StageObserver):
     """Notes what was done and what was there; may stop in the middle of an attack."""
 
     def __init__(self, stop_after: int | None = None) -> None:

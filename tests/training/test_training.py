@@ -22,8 +22,8 @@ from unfooled.errors import DataError, ResourceError, UnknownNameError, UserErro
 from unfooled.rates import accuracy, confusion, macro_f1
 from unfooled.training.batches import ordered_batches
 from unfooled.training.families import Choice, all_families, find_family, help_table, settle
+from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import prepare, stratified
-from unfooled.training.watching import TrainObserver
 from unfooled.victims.loading import load_victim
 
 WORDS = ("lstm", "bilstm-attention", "word-cnn", "bert-scratch")
@@ -196,7 +196,7 @@ import os, signal, sys
 sys.path.insert(0, sys.argv[2])
 from tiny_training import options_of, singles
 from unfooled.training.trainer import train
-from unfooled.training.watching import TrainObserver
+from unfooled.training.observer import TrainObserver
 
 class Die(TrainObserver):
     def step(self, done, loss):
@@ -555,7 +555,7 @@ def test_validation_rows_may_be_a_file_or_a_split(
 
 def test_families_are_listed_with_their_ranges(unfooled: Callable[..., tuple[str, str]]) -> None:
     listed = json.loads(unfooled("train", "--list", "--json")[0])
-    assert [one["name"] for one in listed] == [one.name for one in all_families()]
+    assert [one["name"] for one in listed] == [family.name for family in all_families()]
     ranges = {one["name"]: one["ranges"] for one in listed}
     assert ranges["naive-bayes"]["alpha"] == "0.01–10 (log)"
     assert "word-cnn" in unfooled("train", "--list")[0]

@@ -316,8 +316,10 @@ def test_a_run_holds_outputs_and_does_not_depend_on_the_window(kind: str, name: 
     many = attacked(tmp_path / "b", name, kind, window=64)
     results = list(one.results())
     assert results == list(many.results())
-    assert any(one.output for one in results)
-    assert [dict(one.fields)["reference"] for one in results] == [one.reference for one in parallel(3, 3)]
+    assert any(result.output for result in results)
+    assert [dict(result.fields)["reference"] for result in results] == [
+        one.reference for one in parallel(3, 3)
+    ]
     summary = one.summary()
     assert summary.writes
     assert [one.metric for one in summary.outputs] == ["bleu", "chrf"]
@@ -338,8 +340,8 @@ def test_reports_show_source_and_output_and_attention(tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     with RunFile.read(run.path) as stored:
         results = list(stored.results())
-    assert [row["output_after"] for row in rows] == [one.perturbed_output for one in results]
-    assert [row["reference"] for row in rows] == [dict(one.fields)["reference"] for one in results]
+    assert [row["output_after"] for row in rows] == [result.perturbed_output for result in results]
+    assert [row["reference"] for row in rows] == [dict(result.fields)["reference"] for result in results]
 
 
 def test_an_output_diff_reads_like_the_texts() -> None:

@@ -39,7 +39,9 @@ class Open(FakeVictim):
 
 
 @pytest.mark.parametrize(
-    "wrap", [Wrapped, lambda inner: Thresholded(inner, {"positive": 0.8}), Masked], ids=repr
+    "wrap",
+    [Wrapped, lambda inner: Thresholded(inner, {"positive": 0.8}), Masked],
+    ids=["wrapped", "thresholded", "masked"],
 )
 def test_the_inside_of_a_wrapped_victim_is_found(wrap: Any) -> None:
     victim = wrap(Open())

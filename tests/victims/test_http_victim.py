@@ -580,7 +580,7 @@ def test_connections_are_kept_and_closed(server: Server, connect: Connect) -> No
 def test_a_line_that_is_busy_is_left_without_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """The garbage collector may close it at any moment, and would print whatever is raised."""
     monkeypatch.setattr(connection, "CLOSE_SECONDS", 0.05)
-    line = connection.Line(concurrency=1, timeout=1.0, rate_limit=0.0)
+    line = connection.Connection(concurrency=1, timeout=1.0, rate_limit=0.0)
     free = threading.Event()
     line._loop.call_soon_threadsafe(free.wait)
     line.close()

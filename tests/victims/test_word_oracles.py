@@ -198,13 +198,13 @@ def test_late_words_have_the_gradient_that_they_have_in_the_whole_text(options: 
 
 
 def test_a_state_is_the_same_to_the_bit_whichever_longer_beginning_it_was_met_in() -> None:
-    from unfooled.victims.torch.word_passes import Beginnings
+    from unfooled.victims.torch.word_passes import PrefixCache
 
     victim = victim_of("lstm")
     ids = tuple(np.random.default_rng(3).integers(1, 8, size=48).tolist())
     ways = []
     for learned in ([ids], [ids[:16]], [ids[:32], (1,) * 48, ids[:16]]):
-        kept = Beginnings(victim.model)
+        kept = PrefixCache(victim.model)
         kept.learn(learned)
         ways.append(kept._known[ids[:16]])
     assert all(torch.equal(ways[0], other) for other in ways[1:])
@@ -212,7 +212,7 @@ def test_a_state_is_the_same_to_the_bit_whichever_longer_beginning_it_was_met_in
 
 @pytest.mark.parametrize("kind", ["lstm", "word-cnn"])
 def test_texts_read_by_stretches_are_those_of_the_tokenizer(kind: str) -> None:
-    from unfooled.victims.torch.classifier_inside import TorchWhiteBox
+    from unfooled.victims.torch.classifier_states import TorchWhiteBox
     from unfooled.victims.torch.tokens import tokenise
     from unfooled.victims.torch.word_models.vocabulary import build_word_tokenizer
     from unfooled.victims.torch.word_passes import StretchReader

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from unfooled.attacks.parts.candidates import CharacterEdits, edit_characters
-from unfooled.attacks.parts.constraints import MaxCharacterEdits, Option
+from unfooled.attacks.parts.constraints import MaxCharacterEdits, NextText
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Importance, Masking, TemporalScore
 from unfooled.attacks.parts.search import GreedySwap, exploring, greedy, keep_newest
@@ -49,9 +49,9 @@ class MisspellInOrder:
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         order = yield from self.importance.rank(a, start, range(len(start.text.words)))
 
-        def misspell(now: Scored, index: int) -> Program[list[Option]]:
+        def misspell(now: Scored, index: int) -> Program[list[NextText]]:
             word = edit_characters(now.text.words[index], self.kind, a.rng)
-            return [Option(now.text.replace(index, word), index)]
+            return [NextText(now.text.replace(index, word), index)]
             yield  # no question is needed, but a program is a generator
 
         def spent(now: Scored, found: Sequence[Scored]) -> bool:

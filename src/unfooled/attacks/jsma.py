@@ -39,7 +39,7 @@ from typing import Literal
 import numpy as np
 
 from unfooled.attacks.parts.class_words import target_of
-from unfooled.attacks.parts.constraints import Constraint, Option, SamePartOfSpeech, SentenceSimilarity
+from unfooled.attacks.parts.constraints import Constraint, NextText, SamePartOfSpeech, SentenceSimilarity
 from unfooled.attacks.parts.fluency import Fluency
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.search import allowed
@@ -116,10 +116,10 @@ class Jsma:
             return [positions[i] for i in a.rng.permutation(len(positions))]
         return list(positions) if self.order == "gradient" else list(reversed(positions))
 
-    def _allowed(self, a: Attempt, now: Scored, index: int, words: Sequence[str]) -> Program[Option | None]:
+    def _allowed(self, a: Attempt, now: Scored, index: int, words: Sequence[str]) -> Program[NextText | None]:
         """The first word that is another one and passes every constraint."""
         others = [word for word in words if word != now.text.words[index]][: self.candidates]
-        options = [Option(now.text.replace(index, word), index) for word in others]
+        options = [NextText(now.text.replace(index, word), index) for word in others]
         options = yield from allowed(a, now, options, self.constraints)
         return options[0] if options else None
 

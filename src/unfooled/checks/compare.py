@@ -20,7 +20,7 @@ from unfooled.core.victim_oracle import decisions
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, MissingExtraError
 from unfooled.rates import accuracy, confusion, f1_interval, macro_f1, wilson
-from unfooled.training.preparation import Rows, read_rows
+from unfooled.training.preparation import LabelledTexts, read_rows
 from unfooled.victims.loading import GivenVictim, as_victim
 
 _WARM = 500  # texts that are predicted before the clock starts
@@ -90,7 +90,9 @@ def compare(
     return measured
 
 
-def measure(victim: Victim, rows: Rows, *, name: str = "", skipped: int = 0, bare: bool = False) -> Measured:
+def measure(
+    victim: Victim, rows: LabelledTexts, *, name: str = "", skipped: int = 0, bare: bool = False
+) -> Measured:
     order = sorted(range(len(rows)), key=lambda i: _length(rows.texts[i]))
     texts = [rows.texts[i] for i in order]
     # A network's libraries prepare themselves for each new shape of a batch, which is not counted. Others

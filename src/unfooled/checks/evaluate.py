@@ -14,14 +14,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from unfooled.checks.illusions.attacking import Bench, Subject, Watcher, read_results
+from unfooled.checks.illusions.attacking import (
+    EvaluatedModel,
+    EvaluationObserver,
+    EvaluationSetup,
+    read_results,
+)
 from unfooled.checks.illusions.checks import require_checks, run_checks
 from unfooled.checks.illusions.diagnosis import Gradients, Looks, look, look_at_gradients, same_again
-from unfooled.checks.illusions.survivors import CheckResult, Flags, Standing, counted
+from unfooled.checks.illusions.survivors import CheckResult, Flags, Survival, counted
 from unfooled.checks.illusions.verdict import MISSING_CONTROL, Rival, Verdict, judge
 from unfooled.checks.naming import load_models, roles
 from unfooled.checks.replay import Sample
-from unfooled.core.recipe import Recipe, fitted, load_recipe
+from unfooled.core.recipe import Recipe, fit_to_victim, load_recipe
 from unfooled.core.result import ATTACKED, NO_CLASS, Result, decided
 from unfooled.core.session import Settings
 from unfooled.core.victim import Victim
@@ -32,7 +37,7 @@ from unfooled.metrics.summary import COUNTS, Mean, Rate, Recall, Tries, cautions
 from unfooled.rates import confusion, f1_interval, macro_f1
 from unfooled.runs.attack import Run
 from unfooled.runs.export import export
-from unfooled.runs.remarks import write_remark
+from unfooled.runs.notes import write_remark
 from unfooled.runs.row_choice import rows_for
 from unfooled.victims.loading import GivenVictim
 
@@ -83,7 +88,7 @@ class ModelReport:
             **rates,
             "macro_f1": {"value": self.f1, "low": self.f1_low, "high": self.f1_high},
             **means,
-            "classes": [one.to_dict() for one in self.classes],
+            "classes": [cls.to_dict() for cls in self.classes],
             "abstained": self.abstained.to_dict(),
             "errors": self.errors,
             "chance": self.chance,
@@ -106,18 +111,18 @@ class Evaluation:
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
-        return {one.name: one.verdict for one in self.models if one.verdict}
+        return {model.name: model.verdict for model in self.models if model.verdict}
 
     @property
     def errors(self) -> int:
-        return sum(one.errors for one in self.models)
+        return sum(model.errors for model in self.models)
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "attack": self.attack,
             "data": self.data,
             "n": self.n,
-            "models": [one.to_dict() for one in self.models],
+            "models": [model.to_dict() for model in self.models],
             "notes": list(self.notes),
             "rows": self.rows,
             "out": str(self.out),
@@ -141,7 +146,7 @@ def evaluate(
     workers: int = 1,
     settings: Settings | None = None,
     label_map: Mapping[str, str] | None = None,
-    watcher: Watcher | None = None,
+    watcher: EvaluationObserver | None = None,
     restart: bool = False,
 ) -> Evaluation:
     """Evaluate `models` (name to victim, to what `load_victim` takes, or to a function) on the same rows.
@@ -167,9 +172,9 @@ def evaluate(
     labels = victims[base].labels
     settings = settings or Settings()
     aligned = dataset.aligned(labels, label_map)
-    chosen = rows_for(aligned, fitted(recipe, victims[base]), limit, seed=settings.seed, first=first)
+    chosen = rows_for(aligned, fit_to_victim(recipe, victims[base]), limit, seed=settings.seed, first=first)
     n = chosen.rows
-    bench = Bench(
+    bench = EvaluationSetup(
         recipe=recipe,
         settings=settings,
         rows=n,
@@ -177,12 +182,12 @@ def evaluate(
         workers=workers,
         averages=tuple(sorted(averages)),
         draws=draws,
-        watcher=watcher or Watcher(),
+        watcher=watcher or EvaluationObserver(),
         restart=restart,
     )
     out = Path(out)
     order = [base, *([control] if control else []), *(name for name in models if name not in (base, control))]
-    subjects: dict[str, Subject] = {}
+    subjects: dict[str, EvaluatedModel] = {}
     scored: dict[str, list[Result]] = {}
     samples: dict[int, Result] = {}
     for name in order:
@@ -197,7 +202,7 @@ def evaluate(
         others = [subjects[one] for one in (base, control) if one is not None and one != name]
         run_checks(bench, subjects[name], others, checks)
     rivals = {
-        name: Rival(name, subjects[name].standing, _before(scored[name]), _after(scored[name], samples))
+        name: Rival(name, subjects[name].survival, _before(scored[name]), _after(scored[name], samples))
         for name in order
     }
     reports = []
@@ -237,28 +242,28 @@ def _require(
 
 
 def _attacked(
-    bench: Bench, name: str, victim: Victim, data: Dataset, folder: Path, hard: Sequence[Result]
-) -> Subject:
+    bench: EvaluationSetup, name: str, victim: Victim, data: Dataset, folder: Path, hard: Sequence[Result]
+) -> EvaluatedModel:
     """Look at the model, attack it, and look again at the texts that came out."""
     with bench.watcher.wait(f"{name}: a look at the model"):
         looks, gradients = _looked_at(bench, victim, data, folder, hard)
-    subject = Subject(name, victim, data, folder, looks, gradients)
+    subject = EvaluatedModel(name, victim, data, folder, looks, gradients)
     keys = {one.key for one in bench.taken(data, bench.rows)}
     flags = bench.attack(subject, subject.facing, subject.attack_run, title="attack")
     if not looks.random:
         # A model may be random only where it is unsure: the attack has been there.
-        again = [one for one in subject.results() if one.outcome in ATTACKED][:_ASKED_AGAIN]
+        again = [result for result in subject.results() if result.outcome in ATTACKED][:_ASKED_AGAIN]
         gap = same_again(victim, [_final(one) for one in again], [one.perturbed_probs for one in again])
         if gap > _DIFFERENT:
             subject.looks = dataclasses.replace(looks, chance="by nature", spread=gap)
             _keep(folder, victim, subject.looks, gradients)
             flags = bench.judged(subject, subject.attack_run, keys=keys)
-    subject.standing = Standing({key: flags[key] for key in sorted(flags) if key in keys})
+    subject.survival = Survival({key: flags[key] for key in sorted(flags) if key in keys})
     return subject
 
 
 def _looked_at(
-    bench: Bench, victim: Victim, data: Dataset, folder: Path, hard: Sequence[Result]
+    bench: EvaluationSetup, victim: Victim, data: Dataset, folder: Path, hard: Sequence[Result]
 ) -> tuple[Looks, Gradients | None]:
     """What was found at the first look is kept: going on must not depend on chance."""
     try:
@@ -284,13 +289,19 @@ def _keep(folder: Path, victim: Victim, looks: Looks, gradients: Gradients | Non
     (folder / LOOK).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def _premade(subject: Subject) -> dict[int, Result]:
+def _premade(subject: EvaluatedModel) -> dict[int, Result]:
     """Successes of the attack on the base; of a random base, those that fresh draws confirm."""
-    broken = {key for key, right in subject.standing.active.items() if right is False}
-    return {one.key: one for one in subject.results() if one.outcome == "success" and one.key in broken}
+    broken = {key for key, right in subject.survival.active.items() if right is False}
+    return {
+        result.key: result
+        for result in subject.results()
+        if result.outcome == "success" and result.key in broken
+    }
 
 
-def _scored(bench: Bench, subject: Subject, premade: Mapping[int, Result], rows: int) -> list[Result]:
+def _scored(
+    bench: EvaluationSetup, subject: EvaluatedModel, premade: Mapping[int, Result], rows: int
+) -> list[Result]:
     """The model's answers to every row, and to the pre-made sample where the row has one."""
     samples = []
     for example in bench.taken(subject.data, rows):
@@ -303,16 +314,16 @@ def _scored(bench: Bench, subject: Subject, premade: Mapping[int, Result], rows:
     folder = subject.folder / "premade"
     bench.shown(subject, samples, folder, title="clean and pre-made texts")
     keys = {one.key for one in samples}
-    return [one for one in read_results(folder) if one.key in keys]
+    return [result for result in read_results(folder) if result.key in keys]
 
 
-def _verdict(subject: Subject, own: Rival, base: Rival, control: Rival | None) -> Verdict:
+def _verdict(subject: EvaluatedModel, own: Rival, base: Rival, control: Rival | None) -> Verdict:
     found = [finding for check in subject.checks for finding in check.findings]
     if subject.gradients:
         found += subject.gradients.findings()
     return judge(
         subject.name,
-        subject.standing,
+        subject.survival,
         clean=own.clean,
         premade=own.premade,
         checks=subject.checks,
@@ -323,14 +334,14 @@ def _verdict(subject: Subject, own: Rival, base: Rival, control: Rival | None) -
 
 
 def _report(
-    subject: Subject, role: str, scored: Sequence[Result], own: Rival, verdict: Verdict | None
+    subject: EvaluatedModel, role: str, scored: Sequence[Result], own: Rival, verdict: Verdict | None
 ) -> ModelReport:
     judged = [one for one in scored if one.outcome != "error"]
     truth, said = [one.label for one in judged], [decided(one.probs) for one in judged]
     table = confusion(truth, said, len(subject.victim.labels))
     low, high = f1_interval(table)
-    results = [one for one in subject.results() if one.key in subject.standing.active]
-    told = [one for one in results if one.outcome != "error"]
+    results = [result for result in subject.results() if result.key in subject.survival.active]
+    told = [result for result in results if result.outcome != "error"]
     attacked = [one for one in told if one.outcome != "skipped"]
     won = [one for one in attacked if one.outcome == "success"]
     warnings, tries = _tried(subject)
@@ -343,13 +354,13 @@ def _report(
         f1_low=low,
         f1_high=high,
         premade=Rate.of(*counted(own.premade)),
-        active=Rate.of(*counted(subject.standing.active)),
+        active=Rate.of(*counted(subject.survival.active)),
         seen=Rate.of(sum(decided(one.perturbed_probs) == one.label for one in told), len(told)),
-        worst=Rate.of(*counted(subject.standing.worst)),
+        worst=Rate.of(*counted(subject.survival.worst)),
         queries=Mean.of([one.queries for one in attacked], COUNTS),
         words=Mean.of([len(one.edits) for one in won], COUNTS),
         share=Mean.of([one.share for one in won], COUNTS),
-        errors=sum(right is None for right in subject.standing.worst.values()),
+        errors=sum(right is None for right in subject.survival.worst.values()),
         chance=subject.looks.chance,
         checks=tuple(subject.checks),
         verdict=verdict,
@@ -360,21 +371,21 @@ def _report(
     )
 
 
-def _by_class(subject: Subject, results: Sequence[Result]) -> tuple[Recall, ...]:
+def _by_class(subject: EvaluatedModel, results: Sequence[Result]) -> tuple[Recall, ...]:
     """Of each class the rows that are right before the attack and under it, as fresh draws judge it."""
     found = []
     for number, name in enumerate(subject.victim.labels):
-        own = [one for one in results if one.label == number]
+        own = [result for result in results if result.label == number]
         before = sum(decided(one.probs) == number for one in own)
-        flags = {one.key: subject.standing.active[one.key] for one in own}
+        flags = {one.key: subject.survival.active[one.key] for one in own}
         found.append(Recall(name, Rate.of(before, len(own)), Rate.of(*counted(flags)), bool(own)))
     return tuple(found)
 
 
-def _tried(subject: Subject) -> tuple[tuple[str, ...], Tries]:
+def _tried(subject: EvaluatedModel) -> tuple[tuple[str, ...], Tries]:
     """Warnings about the attack on a model, and what it tried on the rows of this evaluation."""
     summary = Run(subject.attack_run).summary()
-    rows = [one for one in subject.results() if one.key in subject.standing.active]
+    rows = [result for result in subject.results() if result.key in subject.survival.active]
     return summary.warnings, Tries.of(rows, summary.tries.bound)
 
 
@@ -390,7 +401,7 @@ def _after(scored: Sequence[Result], premade: Mapping[int, Result]) -> Flags:
     }
 
 
-def _final(one: Result) -> str | tuple[str, ...]:
-    texts = [content for _, content in one.fields]
-    texts[one.field] = one.perturbed
+def _final(result: Result) -> str | tuple[str, ...]:
+    texts = [content for _, content in result.fields]
+    texts[result.field] = result.perturbed
     return texts[0] if len(texts) == 1 else tuple(texts)

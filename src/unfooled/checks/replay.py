@@ -68,16 +68,16 @@ def read_samples(source: str | Path) -> list[Sample]:
         names = file.labels
         return [
             Sample(
-                key=one.key,
-                label=names[one.label] if one.label < len(names) else str(one.label),
-                fields=one.fields,
-                field=one.field,
-                perturbed=one.perturbed,
-                edits=one.edits,
-                fooled=one.outcome == "success",
+                key=result.key,
+                label=names[result.label] if result.label < len(names) else str(result.label),
+                fields=result.fields,
+                field=result.field,
+                perturbed=result.perturbed,
+                edits=result.edits,
+                fooled=result.outcome == "success",
             )
-            for one in file.results()
-            if one.outcome != "error"
+            for result in file.results()
+            if result.outcome != "error"
         ]
 
 
@@ -120,12 +120,12 @@ def replay(
     if isinstance(samples, Run | str | Path):
         name = name or str(samples.path if isinstance(samples, Run) else samples)
         with run_folder(samples) as source:
-            samples = [one for one in read_samples(source) if one.fooled]
+            samples = [sample for sample in read_samples(source) if sample.fooled]
         if not samples:
             raise DataError(
                 f"{name}: holds no sample that fooled its model", "give a run with successes, or its export"
             )
-    chosen = sorted(samples, key=lambda one: one.key)
+    chosen = sorted(samples, key=lambda sample: sample.key)
     names = list(dict.fromkeys(one.label for one in chosen))
     classes = match_labels(names, victim.labels, label_map=label_map)
     observer = observer or Observer()
@@ -189,9 +189,9 @@ def _unscored(portion: list[Sample], file: RunFile) -> Iterator[Sample]:
     """Samples without a result, or whose result is of another text, or an error."""
     span = range(portion[0].key, portion[-1].key + 1)
     done = {
-        one.key: (one.fields, one.field, one.perturbed)
-        for one in file.results(keys=span)
-        if one.outcome != "error"
+        result.key: (result.fields, result.field, result.perturbed)
+        for result in file.results(keys=span)
+        if result.outcome != "error"
     }
     return (one for one in portion if done.get(one.key) != (one.fields, one.field, one.perturbed))
 
@@ -205,7 +205,7 @@ def _scored(portion: list[Sample], classes: Mapping[str, int], victim: Victim) -
 
 
 def _result(
-    one: Sample, label: int, before: tuple[float, ...] | Exception, after: tuple[float, ...] | Exception
+    sample: Sample, label: int, before: tuple[float, ...] | Exception, after: tuple[float, ...] | Exception
 ) -> Result:
     outcome: Outcome
     if isinstance(before, Exception) or isinstance(after, Exception):
@@ -215,26 +215,26 @@ def _result(
     elif decided(before) != label:
         wrong = "abstained" if decided(before) == NO_CLASS else "was wrong"
         outcome, note = "skipped", f"the victim {wrong} before the attack"
-    elif not one.made:
+    elif not sample.made:
         outcome, note = "skipped", "there is no sample of this row"
     else:
         said = decided(after)
         outcome = "failure" if said == label else "abstained" if said == NO_CLASS else "success"
         note = ""
-    fields = dict(one.fields)
+    fields = dict(sample.fields)
     return Result(
-        key=one.key,
+        key=sample.key,
         outcome=outcome,
         label=label,
-        fields=one.fields,
-        field=one.field,
-        perturbed=one.perturbed,
+        fields=sample.fields,
+        field=sample.field,
+        perturbed=sample.perturbed,
         probs=before,
         perturbed_probs=after,
-        edits=one.edits,
-        words=len(Text(fields, edit=one.fields[one.field][0]).words),
-        queries=2 if one.made else 1,
-        asked=2 if one.made else 1,
+        edits=sample.edits,
+        words=len(Text(fields, edit=sample.fields[sample.field][0]).words),
+        queries=2 if sample.made else 1,
+        asked=2 if sample.made else 1,
         note=note,
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unfooled.checks.illusions.attacking import Watcher, read_results
+from unfooled.checks.illusions.attacking import EvaluationObserver, read_results
 from unfooled.checks.illusions.diagnosis import look
 from unfooled.checks.illusions.wrappers import Votes
 from unfooled.checks.replay import Sample, replay
@@ -46,7 +46,7 @@ def replay_on_models(
     draws: int,
     name: str,
     label_map: Mapping[str, str] | None,
-    watcher: Watcher,
+    watcher: EvaluationObserver,
     restart: bool,
 ) -> list[Replayed]:
     """Show `samples` to each model; its run is in the folder of its name."""

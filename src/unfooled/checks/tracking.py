@@ -109,7 +109,7 @@ def watch_robustness(
     except ImportError:
         raise MissingExtraError("watching robustness while training", "torch") from None
 
-    class Watcher(TrainerCallback):
+    class TrackingCallback(TrainerCallback):
         def on_epoch_end(self, args: Any, state: Any, control: Any, model: Any = None, **unused: Any) -> None:
             epoch = round(state.epoch or 0)
             if epoch % every:
@@ -119,7 +119,7 @@ def watch_robustness(
                 summary = _attacked(model, trainer.processing_class, data, recipe, folder, limit, seed)
             trainer.log({f"robustness_{name}": value for name, value in numbers(summary).items()})
 
-    watcher = Watcher()
+    watcher = TrackingCallback()
     trainer.add_callback(watcher)
     return watcher
 

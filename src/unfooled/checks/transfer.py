@@ -80,19 +80,20 @@ class Transfer:
 
     @property
     def errors(self) -> int:
-        return sum(bool(one.error) for one in self.examples)
+        return sum(bool(example.error) for example in self.examples)
 
     @property
     def rate(self) -> Rate:
         """Fooled as well, of those that were right before."""
         return Rate.of(
-            sum(one.fooled for one in self.examples), sum(one.right_before for one in self.examples)
+            sum(example.fooled for example in self.examples),
+            sum(example.right_before for example in self.examples),
         )
 
     @property
     def same_class(self) -> Rate:
         """Fooled into the very class that the first model was fooled into, of the same."""
-        same = sum(one.fooled and one.after == one.first for one in self.examples)
+        same = sum(example.fooled and example.after == example.first for example in self.examples)
         return Rate.of(same, self.rate.n)
 
     def to_dict(self) -> dict[str, Any]:
@@ -109,7 +110,7 @@ class Transfer:
             "errors": self.errors,
             "transferred": self.rate.to_dict(),
             "same_class": self.same_class.to_dict(),
-            "examples": [vars(one) for one in self.examples],
+            "examples": [vars(example) for example in self.examples],
         }
 
     @classmethod
@@ -160,7 +161,9 @@ def _transfer(
     numbers = [partner[label] for label in labels]
     if not again and (known := read_transfer(where)) and known.digest == digest:
         mapped = [victim.labels[number] for number in numbers]
-        if known.fingerprint == victim.fingerprint() and {one.label for one in known.examples} <= {*mapped}:
+        if known.fingerprint == victim.fingerprint() and {example.label for example in known.examples} <= {
+            *mapped
+        }:
             return known
     _make_room(where)  # before the work, so that nothing is computed in vain
     observer.started(victim.name, len(successes))

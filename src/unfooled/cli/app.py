@@ -52,7 +52,7 @@ COMMANDS: Table = {
         "Make a classifier harder to fool: train it on, or put a defence around it.",
     ),
     "search": (
-        "unfooled.cli.search:Search",
+        "unfooled.cli.search:SearchCommand",
         "Try random settings of a defence for a while; "
         "keep those with the best accuracy, clean and pre-made.",
     ),
@@ -69,7 +69,7 @@ COMMANDS: Table = {
         "Write one self-contained HTML page about a run, or several side by side.",
     ),
     "measure": (
-        "unfooled.cli.measure:Measure",
+        "unfooled.cli.measure:MeasureCommand",
         "Measure the texts that a run found: similarity, fluency, grammar. Nothing is attacked again.",
     ),
     "gate": (

@@ -14,7 +14,7 @@ from rich.status import Status
 
 from unfooled.checks.compare import compare, plot, write_csv
 from unfooled.cli.command import argument, option
-from unfooled.cli.options import Clean, Data, LabelMap, Trust
+from unfooled.cli.options import Clean, Data, LabelMap, TrustOptions
 from unfooled.cli.values import listed
 from unfooled.core.victim import Victim
 from unfooled.report.diffs import visible
@@ -23,7 +23,7 @@ from unfooled.victims.loading import load_victim
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Data, Clean, LabelMap, Trust):
+class Compare(Data, Clean, LabelMap, TrustOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled compare models/lstm models/svm models/bert --data reviews.csv --out comparison

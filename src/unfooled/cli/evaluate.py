@@ -14,13 +14,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from unfooled.checks.evaluate import evaluate
-from unfooled.checks.illusions.attacking import Watcher
+from unfooled.checks.illusions.attacking import EvaluationObserver
 from unfooled.checks.illusions.checks import all_checks, check_names, help_table
 from unfooled.checks.naming import load_models
 from unfooled.cli.command import argument, option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.live import LiveObserver
-from unfooled.cli.options import Data, LabelMap, Thresholds, Trust, one_kind_of_rows
+from unfooled.cli.options import Data, LabelMap, Thresholds, TrustOptions, one_kind_of_rows
 from unfooled.cli.values import listed, pairs, slug
 from unfooled.core.recipe import Recipe, load_recipe, with_everywhere, with_setting
 from unfooled.core.session import Settings
@@ -32,7 +32,7 @@ from unfooled.victims.preflight import Preflight
 
 
 @dataclass(frozen=True, kw_only=True)
-class NamedModels(LabelMap, Thresholds, Trust):
+class NamedModels(LabelMap, Thresholds, TrustOptions):
     """Commands that compare models by names that the user gives them."""
 
     models: tuple[str, ...] = argument(
@@ -44,10 +44,10 @@ class NamedModels(LabelMap, Thresholds, Trust):
 
     def names(self) -> dict[str, str]:
         found: dict[str, str] = {}
-        for one in self.models:
-            name, equals, spec = one.partition("=")
+        for model in self.models:
+            name, equals, spec = model.partition("=")
             if not equals or not name or not spec:
-                raise UserError(f"{one!r} names no model", "write NAME=MODEL, such as base=models/bert")
+                raise UserError(f"{model!r} names no model", "write NAME=MODEL, such as base=models/bert")
             if name in found:
                 raise UserError(f"two models are called {name!r}", "give each a name of its own")
             found[name] = spec
@@ -155,7 +155,7 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
         return Exit.SOME_ERRORS if evaluation.errors else Exit.DONE
 
 
-class LiveWatcher(Watcher):
+class LiveWatcher(EvaluationObserver):
     """A bar per stage, on standard error; a model's checks are shown once, at its first attack."""
 
     def __init__(self, console: Console) -> None:

@@ -18,7 +18,7 @@ from unfooled.checks.replay import fooling_texts
 from unfooled.cli.advice import attack_next
 from unfooled.cli.command import Command, option
 from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.options import Training, Trust, check_resume
+from unfooled.cli.options import TrainingOptions, TrustOptions, check_resume
 from unfooled.cli.progress import HardenProgress
 from unfooled.defenses.harden import Hardened, harden
 from unfooled.defenses.methods import TRAINING, all_methods, find_method
@@ -49,7 +49,7 @@ class MethodSettings(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Harden(MethodSettings, Training, Trust):
+class Harden(MethodSettings, TrainingOptions, TrustOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled harden --method fact --model models/bert --data mr --out models/fact
@@ -126,21 +126,21 @@ def show_methods(*, as_json: bool) -> None:
     if as_json:
         rows = [
             {
-                "name": one.name,
-                "kind": one.kind,
-                "summary": one.summary,
-                "paper": one.paper,
-                "defaults": dict(one.defaults) | (dict(TRAINING) if one.kind == "train" else {}),
-                "ranges": {name: str(drawn) for name, drawn in one.ranges.items()},
+                "name": method.name,
+                "kind": method.kind,
+                "summary": method.summary,
+                "paper": method.paper,
+                "defaults": dict(method.defaults) | (dict(TRAINING) if method.kind == "train" else {}),
+                "ranges": {name: str(drawn) for name, drawn in method.ranges.items()},
             }
-            for one in all_methods().values()
+            for method in all_methods().values()
         ]
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     console = Console()
-    for one in all_methods().values():
-        console.print(f"[bold]{one.name}[/]: {one.summary} [dim]({one.paper})[/]", highlight=False)
-        console.print(_settings_table(one.defaults, one.ranges))
+    for method in all_methods().values():
+        console.print(f"[bold]{method.name}[/]: {method.summary} [dim]({method.paper})[/]", highlight=False)
+        console.print(_settings_table(method.defaults, method.ranges))
     console.print("[bold]every method that trains[/]", highlight=False)
     console.print(_settings_table(TRAINING, {}))
 

@@ -40,7 +40,7 @@ class _Told(ProgressColumn):
         return Text(self._tell())
 
 
-class Estimate:
+class TimeLeft:
     """How much longer, from what finished examples took and how far the others are.
 
     Counting examples alone says "one second" for as long as the last of them take: those that the victim
@@ -92,7 +92,7 @@ class LiveObserver(Observer):
         )
         self._task = self._progress.add_task(escape(title), total=None, rate="", broken="", visible=False)
         self._successes = self._attacked = self._errors = 0
-        self._estimate = Estimate()
+        self._estimate = TimeLeft()
         self._life: Callable[[], Life] = Life
         self._began = time.monotonic()
         self.done = self.total = 0

@@ -21,7 +21,7 @@ from unfooled.runs.file import RunFile
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measure(TrustCode):
+class MeasureCommand(TrustCode):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled measure runs/x

@@ -26,7 +26,7 @@ class TrustCode(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trust(TrustCode):
+class TrustOptions(TrustCode):
     """Commands that load models of every kind."""
 
     trust_pickle: bool = option(False, "Load a pickle. It may run any code.")
@@ -37,7 +37,7 @@ class Trust(TrustCode):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Columns(Command):
+class ColumnOptions(Command):
     """Which rows and columns of a data set."""
 
     text_column: str | None = option(None, "Text column; two for pairs: premise,hypothesis.")
@@ -46,7 +46,7 @@ class Columns(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data(Columns):
+class Data(ColumnOptions):
     """Columns of a data set that may be a file."""
 
     encoding: str = option("utf-8-sig", "Encoding of a text file.")
@@ -84,7 +84,7 @@ class Thresholds(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Model(Trust):
+class ModelOptions(TrustOptions):
     """How the models that a command names are loaded."""
 
     labels: str | None = option(None, "The models' class names in their order, comma-separated.")
@@ -99,7 +99,7 @@ class Model(Trust):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training(Data):
+class TrainingOptions(Data):
     """Commands that train a model."""
 
     data: str | None = option(None, "Labelled texts or pairs to train on.", "-d")

@@ -17,7 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from unfooled.training.watching import TrainObserver
+from unfooled.training.observer import TrainObserver
 
 
 class TrainProgress(TrainObserver):

@@ -40,7 +40,7 @@ perturbed_text and label_name.
     def run(self) -> int:
         named = self.names()
         out = self.out or Path("runs") / f"replay-{slug(str(self.samples))}"
-        samples = [one for one in read_samples(self.samples) if one.fooled]
+        samples = [sample for sample in read_samples(self.samples) if sample.fooled]
         if not samples:
             raise UserError(
                 f"{self.samples}: holds no sample that fooled its model",

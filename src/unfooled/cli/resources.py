@@ -126,15 +126,15 @@ def _list(as_json: bool) -> None:
     if as_json:
         rows = [
             {
-                "name": one.name,
-                "what": one.what,
-                "licence": one.licence,
-                "bytes": one.size,
-                "present": one.present,
-                "path": str(one.path),
-                "command": one.command,
+                "name": entry.name,
+                "what": entry.what,
+                "licence": entry.licence,
+                "bytes": entry.size,
+                "present": entry.present,
+                "path": str(entry.path),
+                "command": entry.command,
             }
-            for one in entries
+            for entry in entries
         ]
         typer.echo(json.dumps(rows, indent=2))
         return
@@ -146,7 +146,7 @@ def _list(as_json: bool) -> None:
             one.name, "yes" if one.present else "no", f"{one.size / 1e6:.0f} MB", one.licence, one.what
         )
     Console().print(table)
-    missing = [one.name for one in entries if not one.present and not one.long]
+    missing = [entry.name for entry in entries if not entry.present and not entry.long]
     if missing:
         typer.echo(f"\nget what is missing: unfooled resources get {' '.join(missing)}")
     for one in entries:

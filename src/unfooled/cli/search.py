@@ -17,7 +17,7 @@ from unfooled.checks.replay import fooling_texts
 from unfooled.cli.command import option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.live import LiveObserver
-from unfooled.cli.options import Data, Trust, check_resume
+from unfooled.cli.options import Data, TrustOptions, check_resume
 from unfooled.cli.progress import HardenProgress
 from unfooled.cli.values import settings
 from unfooled.core.session import Settings
@@ -27,14 +27,14 @@ from unfooled.defenses.methods import find_method
 from unfooled.defenses.search import Found, search
 from unfooled.errors import UserError
 from unfooled.runs.attack import attack
-from unfooled.training.preparation import Rows, read_rows
+from unfooled.training.preparation import LabelledTexts, read_rows
 from unfooled.victims.loading import load_victim
 
 PREMADE = "premade"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search(Data, Trust):
+class SearchCommand(Data, TrustOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled search --method five --model models/bert --data mr --limit 200 --minutes 30 --out searches/five
@@ -80,7 +80,7 @@ importance.png. --list of `unfooled harden` shows the ranges.
         except KeyboardInterrupt:
             return interrupted(f"samples made so far are in {self.out}")
         samples = fooling_texts(run, victim.labels)
-        premade = Rows(
+        premade = LabelledTexts(
             [text for text, _ in samples], np.array([label for _, label in samples], dtype=np.int64)
         )
         console.print(
@@ -117,7 +117,7 @@ class SearchProgress(HardenProgress):
         self._stop()
 
 
-def _premade(options: Search, victim: Victim, data: Dataset, console: Console) -> Path:
+def _premade(options: SearchCommand, victim: Victim, data: Dataset, console: Console) -> Path:
     """Samples made on the model as it is; the run is kept, so that they are made once."""
     out = options.out / PREMADE
     with LiveObserver(console, title=f"pre-made samples: {options.attack}") as observer:
@@ -133,13 +133,13 @@ def _premade(options: Search, victim: Victim, data: Dataset, console: Console) -
     return out
 
 
-def _training(options: Search, judged: int) -> Dataset:
+def _training(options: SearchCommand, judged: int) -> Dataset:
     """The rows to train on: not those that the search is judged by."""
     offset = judged if options.train_split == options.split else 0
     return options.load(options.data, split=options.train_split, limit=options.train_limit, offset=offset)
 
 
-def _show(found: Found, options: Search) -> None:
+def _show(found: Found, options: SearchCommand) -> None:
     if options.json:
         facts = {"path": str(found.path), "method": found.method, "base": dict(found.base)}
         facts |= {"best": asdict(found.best), "importance": dict(found.importance)}

@@ -16,7 +16,7 @@ from rich.table import Table
 from unfooled.cli.advice import attack_next
 from unfooled.cli.command import Command, option
 from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.options import Clean, Training, TrustCode, check_resume
+from unfooled.cli.options import Clean, TrainingOptions, TrustCode, check_resume
 from unfooled.cli.progress import TrainProgress
 from unfooled.cli.values import listed
 from unfooled.errors import UserError
@@ -46,7 +46,7 @@ class FamilySettings(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train(FamilySettings, Training, Clean, TrustCode):
+class Train(FamilySettings, TrainingOptions, Clean, TrustCode):
     EPILOG: ClassVar[str] = f"""\b
 Examples:
   unfooled train --model lstm --data reviews.csv --out models/lstm
@@ -139,23 +139,23 @@ def show_families(*, as_json: bool) -> None:
     if as_json:
         rows = [
             {
-                "name": one.name,
-                "summary": one.summary,
-                "paper": one.paper,
-                "defaults": dict(one.defaults),
-                "ranges": {name: str(drawn) for name, drawn in one.ranges.items()},
+                "name": family.name,
+                "summary": family.summary,
+                "paper": family.paper,
+                "defaults": dict(family.defaults),
+                "ranges": {name: str(drawn) for name, drawn in family.ranges.items()},
             }
-            for one in all_families()
+            for family in all_families()
         ]
         typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     console = Console()
-    for one in all_families():
-        console.print(f"[bold]{one.name}[/]: {one.summary} [dim]({one.paper})[/]", highlight=False)
+    for family in all_families():
+        console.print(f"[bold]{family.name}[/]: {family.summary} [dim]({family.paper})[/]", highlight=False)
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), show_header=False)
-        for name, value in one.defaults.items():
-            drawn = f"sweep: {one.ranges[name]}" if name in one.ranges else ""
-            table.add_row(name, str(value), drawn, f"[dim]{escape(one.option(name).help)}[/]")
+        for name, value in family.defaults.items():
+            drawn = f"sweep: {family.ranges[name]}" if name in family.ranges else ""
+            table.add_row(name, str(value), drawn, f"[dim]{escape(family.option(name).help)}[/]")
         console.print(table)
 
 

@@ -16,13 +16,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from unfooled.checks.transfer import Transfer, TransferObserver, transfer
 from unfooled.cli.command import argument, option
 from unfooled.cli.exits import Exit
-from unfooled.cli.options import LabelMap, Model, Thresholds
+from unfooled.cli.options import LabelMap, ModelOptions, Thresholds
 from unfooled.report.diffs import visible
 from unfooled.report.terminal_tables import transfers_table
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransferTexts(LabelMap, Thresholds, Model):
+class TransferTexts(LabelMap, Thresholds, ModelOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled transfer --from runs/x --to models/lstm

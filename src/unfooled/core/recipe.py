@@ -125,7 +125,7 @@ def with_setting(recipe: Recipe, path: str, value: str) -> Recipe:
     return _marked(recipe, changed)
 
 
-def fitted(recipe: Recipe, victim: Any) -> Recipe:
+def fit_to_victim(recipe: Recipe, victim: Any) -> Recipe:
     """The recipe with what depends on the victim decided once, before a run.
 
     A part decides through its method `fit(victim) -> part`. What is decided is written into the run.
@@ -156,7 +156,7 @@ def load_part(kind: str, name: str) -> Any:
         ) from None
 
 
-def settled(recipe: Recipe) -> tuple[Recipe, list[str]]:
+def fit_to_machine(recipe: Recipe) -> tuple[Recipe, list[str]]:
     """The recipe with what depends on this machine decided once, before a run, and what to tell the user.
 
     A part decides through its method `settle() -> (part, notice)`. What is decided is written into the run.

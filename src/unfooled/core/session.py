@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unfooled.core.attempt import Attempt, live
 from unfooled.core.engine import Engine
 from unfooled.core.program import AsyncOracle, Oracle, Program
-from unfooled.core.recipe import Recipe, all_recipes, fitted, settled
+from unfooled.core.recipe import Recipe, all_recipes, fit_to_machine, fit_to_victim
 from unfooled.core.result import Example, Result
 from unfooled.core.victim import CLASSIFICATION, Victim, task_of
 from unfooled.core.victim_oracle import oracle_for
@@ -139,9 +139,9 @@ def require_capabilities(recipe: Recipe, victim: Victim) -> None:
     )
 
 
-def prepared(recipe: Recipe, victim: Victim) -> tuple[Recipe, list[str]]:
+def fit_recipe(recipe: Recipe, victim: Victim) -> tuple[Recipe, list[str]]:
     """The recipe for this victim on this machine, and what to tell the user. Again, it changes nothing."""
-    return settled(fitted(recipe, victim))
+    return fit_to_machine(fit_to_victim(recipe, victim))
 
 
 def open_named(
@@ -229,7 +229,7 @@ class Session:
         oracles: Mapping[str, Oracle | AsyncOracle] | None = None,
         known_good: Hashable = None,
     ) -> None:
-        self.recipe, self.notices = prepared(recipe, victim)
+        self.recipe, self.notices = fit_recipe(recipe, victim)
         self.settings = settings or Settings()
         self.oracles = dict(oracles) if oracles is not None else open_oracles(self.recipe, victim)
         self.engine: Engine[Result] = Engine(
@@ -245,7 +245,9 @@ class Session:
 
     def attack(self, examples: Iterable[Example | None]) -> Iterator[Result]:
         """One result per example, in the order in which they finish. None means that one will come later."""
-        jobs = ((one.key, self._program(one)) if one is not None else None for one in examples)
+        jobs = (
+            (example.key, self._program(example)) if example is not None else None for example in examples
+        )
         for finished in self.engine.run(jobs):
             assert finished.value is not None, finished.error
             yield finished.value

@@ -40,7 +40,7 @@ Row = NDArray[np.float64]
 # -- what is no probability of one class among several ------------------------------------------------
 
 
-class Range(NamedTuple):
+class ScoreRange(NamedTuple):
     """The lowest and highest of numbers seen, and how many texts they were for."""
 
     low: float = math.inf
@@ -48,11 +48,11 @@ class Range(NamedTuple):
     texts: int = 0
 
     @classmethod
-    def of(cls, numbers: NDArray[np.float64]) -> Range:
+    def of(cls, numbers: NDArray[np.float64]) -> ScoreRange:
         return cls(float(numbers.min()), float(numbers.max()), len(numbers)) if numbers.size else cls()
 
-    def with_(self, other: Range) -> Range:
-        return Range(min(self.low, other.low), max(self.high, other.high), self.texts + other.texts)
+    def with_(self, other: ScoreRange) -> ScoreRange:
+        return ScoreRange(min(self.low, other.low), max(self.high, other.high), self.texts + other.texts)
 
 
 class NotProbabilitiesError(VictimError):

@@ -26,7 +26,7 @@ EXPORTED = ("key", "outcome", "label", "label_name")  # how the header of our ex
 _QUOTED = re.compile(r'"(?:[^"]++|"")*+("?)')
 
 
-class _Record(NamedTuple):
+class _DelimitedRecord(NamedTuple):
     first: int  # lines of the file
     last: int
     cells: list[str]
@@ -103,7 +103,7 @@ class Delimited:
 
     # -- inside ------------------------------------------------------------------------------------
 
-    def _header(self, record: _Record | None) -> tuple[str, ...]:
+    def _header(self, record: _DelimitedRecord | None) -> tuple[str, ...]:
         if record is None or not record.cells:
             raise DataError(
                 f"{self.path}: the file is empty", "a first line with the columns' names is needed"
@@ -117,7 +117,7 @@ class Delimited:
             raise DataError(f"{self.path}: column {twice[0]!r} occurs twice in the header", "rename one")
         return names
 
-    def _records(self) -> Generator[_Record, None, None]:
+    def _records(self) -> Generator[_DelimitedRecord, None, None]:
         dialect = self._dialect()
         with text_lines(self.path, self.encoding, "") as lines:
             feed = _Feed(lines)
@@ -133,7 +133,7 @@ class Delimited:
                     self._refuse(feed, first, dialect)
                     # Marks in odd places that stay within their line harm nobody: `"so" called,1`.
                     cells = next(csv.reader(feed.record, **dialect))
-                yield _Record(first, reader.line_num, cells)
+                yield _DelimitedRecord(first, reader.line_num, cells)
 
     def _refuse(self, feed: _Feed, first: int, dialect: dict[str, Any]) -> None:
         """Raise where reading on would lose rows."""

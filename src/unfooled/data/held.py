@@ -22,7 +22,7 @@ FORMS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class HeldColumns:
     """Lists of equal length, one per column."""
 
     names: tuple[str, ...]
@@ -123,7 +123,7 @@ def _pair(item: Any, number: int) -> dict[str, Any]:
     return {**(content if isinstance(content, Mapping) else {TEXT: content}), LABEL: label}
 
 
-def _columns(given: Mapping[Any, Any]) -> Columns:
+def _columns(given: Mapping[Any, Any]) -> HeldColumns:
     lengths: dict[str, int] = {}
     for name, cells in given.items():
         if isinstance(cells, str | bytes | Mapping) or not hasattr(cells, "__len__"):
@@ -134,17 +134,17 @@ def _columns(given: Mapping[Any, Any]) -> Columns:
     if len(set(lengths.values())) > 1:
         counted = ", ".join(f"{name!r} {length:,}" for name, length in list(lengths.items())[:20])
         raise DataError(f"the columns have different numbers of rows: {counted}", "give lists of one length")
-    return Columns(tuple(lengths), tuple(_plain(cells) for cells in given.values()))
+    return HeldColumns(tuple(lengths), tuple(_plain(cells) for cells in given.values()))
 
 
-def _frame(given: Any) -> Columns:
+def _frame(given: Any) -> HeldColumns:
     names = [str(name) for name in given.columns]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"column {twice!r} occurs twice in the DataFrame", "rename one")
     cells = [given.iloc[:, place] for place in range(len(names))]
     known = [column.notna().tolist() for column in cells]
-    return Columns(
+    return HeldColumns(
         tuple(names),
         tuple(
             [value if there else None for value, there in zip(column.tolist(), present, strict=True)]

@@ -20,15 +20,15 @@ import numpy as np
 from unfooled.core.recipe import Recipe, load_recipe
 from unfooled.core.result import Example, Result
 from unfooled.core.session import Session, Settings, require_capabilities, require_resources
-from unfooled.defenses.ledger import Ledger
 from unfooled.defenses.methods import Hardening, Method
 from unfooled.defenses.retune import Continue
+from unfooled.defenses.row_log import RowLog
 from unfooled.defenses.switch import as_text, with_string
 from unfooled.defenses.switching import nothing_added
 from unfooled.errors import UserError
 from unfooled.training.course import Extra
-from unfooled.training.preparation import Rows
-from unfooled.training.watching import TrainObserver
+from unfooled.training.observer import TrainObserver
+from unfooled.training.preparation import LabelledTexts
 from unfooled.victims.torch.huggingface import HuggingFaceVictim
 
 
@@ -41,7 +41,7 @@ class AttackInLoop(Continue):
         self,
         folder: Path,
         recipe: Recipe,
-        rows: Rows,
+        rows: LabelledTexts,
         *,
         labels: Sequence[str],
         scratch: Path,
@@ -69,7 +69,7 @@ class AttackInLoop(Continue):
     def extras(self, epoch: int, model: Any, tokenizer: Any) -> Mapping[int, Sequence[Extra]]:
         size = max(1, round(self.share * len(self.rows)))
         chosen = np.random.default_rng([self.seed, epoch]).permutation(len(self.rows))[:size]
-        with Ledger(self.scratch / f"attacked-{epoch}.jsonl") as ledger:
+        with RowLog(self.scratch / f"attacked-{epoch}.jsonl") as ledger:
             left = [int(n) for n in chosen if int(n) not in ledger.rows]
             # A copy, because a victim's linear layers are changed a little, and training must not notice.
             victim = HuggingFaceVictim(

@@ -26,7 +26,7 @@ from unfooled.victims.torch.whitebox import AttentionMaps, WhiteBoxVictim, WordE
 BATCH = 512  # texts per call: their copies are many times as many
 
 
-class Settings(Protocol):
+class EnsembleSettings(Protocol):
     """Every defence of this kind has these."""
 
     @property
@@ -45,7 +45,7 @@ class Ensemble(Reloadable):
     method = ""
     batch_size = BATCH
 
-    def __init__(self, model: Victim, settings: Settings, *, name: str = "") -> None:
+    def __init__(self, model: Victim, settings: EnsembleSettings, *, name: str = "") -> None:
         self.inner = model
         self.settings = settings
         self.name = name or f"{self.method}({model.name})"
@@ -155,7 +155,7 @@ class Ensemble(Reloadable):
 
     def jacobian(self, texts: Sequence[Readable], /) -> list[Numbers]:
         classes = [self._slopes(texts, [label] * len(texts), "logit") for label in range(len(self.labels))]
-        return [np.stack([one[n].vectors for one in classes]) for n in range(len(texts))]
+        return [np.stack([cls[n].vectors for cls in classes]) for n in range(len(texts))]
 
     def attention(
         self, texts: Sequence[Readable], *, layer: int = 0, reduce: Reduce = "mean-heads"

@@ -24,8 +24,8 @@ from unfooled.defenses.switching import RANGES, SETTINGS, Switcher, alternatives
 from unfooled.errors import UserError
 from unfooled.training.course import Extra
 from unfooled.training.families import Range
-from unfooled.training.preparation import Rows
-from unfooled.training.watching import TrainObserver
+from unfooled.training.observer import TrainObserver
+from unfooled.training.preparation import LabelledTexts
 
 
 class Fact(Continue):
@@ -35,7 +35,7 @@ class Fact(Continue):
         self,
         folder: Path,
         switcher: Switcher,
-        rows: Rows,
+        rows: LabelledTexts,
         *,
         scratch: Path,
         observer: TrainObserver,

@@ -33,7 +33,7 @@ from unfooled.defenses.switch import Importance, as_text, important_words, requi
 from unfooled.defenses.voting import Vote, combine, require_seed, require_vote
 from unfooled.errors import CapabilityError, UserError
 from unfooled.training.families import Range
-from unfooled.victims.torch.noise import Logits, NoiseReader, Noisy, TorchNoise
+from unfooled.victims.torch.noise import Logits, NoiseReader, NoisyText, TorchNoise
 from unfooled.victims.torch.oracles import GradientOracle, steady
 
 
@@ -106,7 +106,7 @@ class FiveVictim(Ensemble):
             logits = np.concatenate([seen[:, None], logits], axis=1)
         return combine(softmax(logits), chosen.vote)
 
-    def _noisy(self, texts: Sequence[Marked], seeds: Sequence[int]) -> tuple[list[Noisy], Logits | None]:
+    def _noisy(self, texts: Sequence[Marked], seeds: Sequence[int]) -> tuple[list[NoisyText], Logits | None]:
         """Which words of each text get noise, from which random numbers; and logits seen on the way."""
         words: list[tuple[int, ...]] = []
         logits: list[Logits] = []
@@ -117,7 +117,7 @@ class FiveVictim(Ensemble):
                 ranked = ranked or important_words(slopes, "none")
                 words.append(tuple(ranked[: self.settings.words]))
         rngs = [self._rng(text.value, seed) for text, seed in zip(texts, seeds, strict=True)]
-        items = [Noisy(*one) for one in zip(texts, words, rngs, strict=True)]
+        items = [NoisyText(*one) for one in zip(texts, words, rngs, strict=True)]
         return items, np.concatenate(logits) if logits else None
 
     def _importance(self, texts: Sequence[Marked], logits: list[Logits]) -> list[WordVectors]:
@@ -138,12 +138,12 @@ class FiveVictim(Ensemble):
         chosen = self.settings
         return self.inner.noisy_gradients(items, labels, sigma=chosen.sigma, copies=chosen.copies, of=of)
 
-    def _moved(self, item: Noisy, to: Marked) -> Noisy:
+    def _moved(self, item: NoisyText, to: Marked) -> NoisyText:
         if to.field != item.text.field:
-            return Noisy(to, (), item.rng)
+            return NoisyText(to, (), item.rng)
         spans = [item.text.spans[i] for i in item.words]
         words = [n for n, (a, b) in enumerate(to.spans) if any(a < end and start < b for start, end in spans)]
-        return Noisy(to, tuple(words), item.rng)
+        return NoisyText(to, tuple(words), item.rng)
 
     def _marked(self, text: TextValue) -> Marked:
         return mark(as_text(text, self.settings.field))

@@ -39,7 +39,7 @@ from unfooled.text import Text
 from unfooled.training.families import Range
 from unfooled.victims.loading import load_victim
 from unfooled.victims.randomness import Logits, log
-from unfooled.victims.torch.noise import NoiseReader, Noisy
+from unfooled.victims.torch.noise import NoiseReader, NoisyText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,13 +147,13 @@ class FuseVictim(Ensemble):
     # -- noise, for FIVE around it -----------------------------------------------------------------
 
     def noisy_logits(
-        self, items: Sequence[Noisy], *, sigma: float, copies: int, plain: bool = False
+        self, items: Sequence[NoisyText], *, sigma: float, copies: int, plain: bool = False
     ) -> Logits:
         """Each copy is a vote over the text and its alternatives, with noise on the same words of each."""
         texts = [as_text(item.text.value, self.settings.field) for item in items]
         drawn = self.switcher.each(texts, seed=self._seeds(len(texts)), raising=True)
         made = {one.number: one for one in drawn}
-        noisy: list[Noisy] = []
+        noisy: list[NoisyText] = []
         ends = [0]
         for n, item in enumerate(items):
             others = [self._alternative(texts[n], made[n], choice) for choice in made[n].choices]
@@ -161,7 +161,7 @@ class FuseVictim(Ensemble):
             # The words that get noise are FIVE's, which may edit another field of a pair.
             voters = [_marked_in(one, item.text.field) for one in (*own, *others)]
             rngs = item.rng.spawn(len(voters))
-            noisy += [Noisy(one, item.words, rng) for one, rng in zip(voters, rngs, strict=True)]
+            noisy += [NoisyText(one, item.words, rng) for one, rng in zip(voters, rngs, strict=True)]
             ends.append(len(noisy))
         answers = softmax(self._reader.noisy_logits(noisy, sigma=sigma, copies=copies, plain=plain))
         # [voters, copies, classes]: the vote runs over the voters of each copy.

@@ -17,9 +17,9 @@ from unfooled.errors import DataError, UserError, VictimError
 from unfooled.plugins import registry
 from unfooled.training import record
 from unfooled.training.networks import BODY
+from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import DEFAULT_SHARE, Prepared, joined, prepare
 from unfooled.training.trainer import ClassifierFamily, Trained, find_classifier, plan_of, train_prepared
-from unfooled.training.watching import TrainObserver
 from unfooled.victims.loading import DEFENSE_FILE, GivenVictim, as_victim, load_victim
 from unfooled.victims.torch.huggingface import HuggingFaceVictim
 

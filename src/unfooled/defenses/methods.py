@@ -18,8 +18,8 @@ from unfooled.plugins import registry
 from unfooled.training import record
 from unfooled.training.course import Course
 from unfooled.training.families import Choice, Range
+from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import Prepared
-from unfooled.training.watching import TrainObserver
 from unfooled.victims.torch.huggingface import HuggingFaceVictim
 
 

@@ -13,9 +13,9 @@ from typing import Any
 from unfooled.defenses.methods import Method
 from unfooled.training.course import Course
 from unfooled.training.families import Value
+from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import Prepared
 from unfooled.training.torch_families import TorchFamily
-from unfooled.training.watching import TrainObserver
 from unfooled.trust import granted
 from unfooled.victims.torch.huggingface import longest_input
 

@@ -28,9 +28,9 @@ from unfooled.defenses.saving import wrap
 from unfooled.defenses.settings import settle
 from unfooled.errors import DataError, MissingExtraError, UserError
 from unfooled.files import put_in_place, write_json
-from unfooled.training.preparation import Rows
+from unfooled.training.observer import TrainObserver
+from unfooled.training.preparation import LabelledTexts
 from unfooled.training.sweep import close_abandoned, draw, give_up
-from unfooled.training.watching import TrainObserver
 from unfooled.victims.loading import load_victim
 
 STUDY, RECORD, BEST, TRIALS = "search.sqlite", "search.json", "best", "trials"
@@ -66,8 +66,8 @@ def search(
     model: str,
     out: str | Path,
     *,
-    clean: Rows,
-    premade: Rows,
+    clean: LabelledTexts,
+    premade: LabelledTexts,
     trials: int = 50,
     minutes: float | None = None,
     balance: float = 0.5,
@@ -111,18 +111,18 @@ def search(
     }
     _claim(folder, plan, resume=resume, restart=restart)
     plain = {"clean": _accuracy(base, clean), "premade": _accuracy(base, premade)}
-    one = _Search(chosen, model, base, folder, clean, premade, given, data, balance, seed, watcher)
+    one = _DefenseSearch(chosen, model, base, folder, clean, premade, given, data, balance, seed, watcher)
     return one.run(plan, plain, trials=trials, minutes=minutes)
 
 
 @dataclass
-class _Search:
+class _DefenseSearch:
     method: Method
     model: str
     base: Victim
     out: Path
-    clean: Rows
-    premade: Rows
+    clean: LabelledTexts
+    premade: LabelledTexts
     fixed: Mapping[str, Any]
     data: Dataset | None
     balance: float
@@ -231,7 +231,7 @@ class _Search:
             "best": _plain(best),
             "importance": dict(importance),
             "ranges": {name: str(ranges) for name, ranges in self.method.ranges.items()},
-            "trials": [_plain(one) for one in trials],
+            "trials": [_plain(trial) for trial in trials],
         }
         write_json(self.out / RECORD, content)
         try:
@@ -254,10 +254,10 @@ def draw_plots(
         raise MissingExtraError("a plot", "plots") from None
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
-    numbers = [one.number + 1 for one in trials]
-    axes.plot(numbers, [one.clean for one in trials], "o", color="tab:blue", label="clean")
-    axes.plot(numbers, [one.premade for one in trials], "s", color="tab:orange", label="pre-made")
-    best = np.maximum.accumulate([one.value for one in trials])
+    numbers = [trial.number + 1 for trial in trials]
+    axes.plot(numbers, [trial.clean for trial in trials], "o", color="tab:blue", label="clean")
+    axes.plot(numbers, [trial.premade for trial in trials], "s", color="tab:orange", label="pre-made")
+    best = np.maximum.accumulate([trial.value for trial in trials])
     axes.step(numbers, best, where="post", color="black", label="best so far, weighed")
     for name, colour in (("clean", "tab:blue"), ("premade", "tab:orange")):
         axes.axhline(base[name], color=colour, linestyle=":", linewidth=1)
@@ -300,7 +300,7 @@ def _claim(out: Path, plan: Mapping[str, Any], *, resume: bool, restart: bool) -
     write_json(record, plan)
 
 
-def _accuracy(victim: Victim, rows: Rows) -> float:
+def _accuracy(victim: Victim, rows: LabelledTexts) -> float:
     return float(np.mean(decisions(ask_in_batches(victim, rows.texts)) == rows.labels))
 
 
@@ -309,7 +309,7 @@ def _finished(study: Any) -> list[Any]:
     import optuna
 
     complete = optuna.trial.TrialState.COMPLETE
-    return [one for one in study.trials if one.state == complete or "broken" in one.user_attrs]
+    return [trial for trial in study.trials if trial.state == complete or "broken" in trial.user_attrs]
 
 
 def _complete(study: Any) -> list[Trial]:
@@ -328,14 +328,14 @@ def _trial(one: Any) -> Trial:
     )
 
 
-def _plain(one: Trial) -> dict[str, Any]:
+def _plain(trial: Trial) -> dict[str, Any]:
     return {
-        "number": one.number,
-        "settings": dict(one.settings),
-        "clean": one.clean,
-        "premade": one.premade,
-        "value": one.value,
-        "seconds": one.seconds,
+        "number": trial.number,
+        "settings": dict(trial.settings),
+        "clean": trial.clean,
+        "premade": trial.premade,
+        "value": trial.value,
+        "seconds": trial.seconds,
     }
 
 

@@ -143,7 +143,7 @@ class Switch:
             answers = yield from ask(f"tag:{self.tagger}", items)
             for n, (own, *tags) in zip(places, answers, strict=True):
                 options[n] = tuple(one for one, tag in zip(options[n], tags, strict=True) if tag == own)
-        return [one[: self.candidates] for one in options]
+        return [option[: self.candidates] for option in options]
 
     def _similarities(self, text: Text, plan: SwapOptions, choices: Sequence[Swaps]) -> Program[list[float]]:
         strings = [switched(text, plan, choice) for choice in choices]

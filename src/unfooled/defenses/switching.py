@@ -10,13 +10,13 @@ from unfooled.core.engine import Engine
 from unfooled.core.program import AsyncOracle, Oracle, Program
 from unfooled.core.session import open_named, require_oracles
 from unfooled.core.victim import TextValue, Victim
-from unfooled.defenses.ledger import Ledger
+from unfooled.defenses.row_log import RowLog
 from unfooled.defenses.settings import defaults_of
 from unfooled.defenses.switch import SwapOptions, Swaps, Switch, as_text, switched, with_string
 from unfooled.errors import CapabilityError, UserError
 from unfooled.text import Text
 from unfooled.training.families import Choice, Range
-from unfooled.training.watching import TrainObserver
+from unfooled.training.observer import TrainObserver
 
 # What the methods that train with SWITCH declare. The paper's filter at 0 takes no text away here (see
 # `fuse.py`), so its time is saved.
@@ -133,10 +133,10 @@ def alternatives_of_rows(
     texts = [as_text(value, field) for value in values]
     plans: list[SwapOptions | None] = [None] * len(texts)
     if draw:
-        with Ledger(scratch / "alternatives-0.jsonl") as first:
+        with RowLog(scratch / "alternatives-0.jsonl") as first:
             for n, line in first.rows.items():
                 plans[n] = SwapOptions(tuple(line["positions"]), tuple(map(tuple, line["options"])))
-    with Ledger(scratch / f"alternatives-{draw}.jsonl") as ledger:
+    with RowLog(scratch / f"alternatives-{draw}.jsonl") as ledger:
         left = [n for n in range(len(texts)) if n not in ledger.rows]
         drawn = switcher.each(
             [texts[n] for n in left], seed=seed + 1_000_003 * draw, plans=[plans[n] for n in left]

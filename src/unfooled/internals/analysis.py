@@ -41,8 +41,8 @@ from unfooled.internals.embeddings import (
 )
 from unfooled.internals.figures.heat import WIDTH
 from unfooled.internals.neighbourhood import NEAREST, Field, Find, Neighbourhood, field, neighbourhood
-from unfooled.internals.pairs import Pair, pair_of, portions
-from unfooled.internals.pca import Features, Projection, project, require_vectors
+from unfooled.internals.pairs import TextPair, pair_of, portions
+from unfooled.internals.pca import Features, PcaProjection, project, require_vectors
 from unfooled.internals.theorem import Theorem, check_model, check_random, head_weights
 from unfooled.metrics.outcomes import Confusion, WordsChanged, outcomes
 from unfooled.resources.neighbours import open_neighbours
@@ -82,7 +82,7 @@ class Analysis:
     attention: Attention | None = None
     embeddings: Embeddings | None = None
     theorem: Theorem | None = None
-    pca: Projection | None = None
+    pca: PcaProjection | None = None
     neighbours: tuple[Neighbourhood, ...] = ()
     field: tuple[Field, ...] = ()
     notes: tuple[str, ...] = ()
@@ -303,8 +303,8 @@ def _look_inside(
 
 
 def _sides(
-    portion: Sequence[Pair], answers: Sequence[Any], counting: Sequence[bool]
-) -> Iterator[tuple[Pair, Any, Any, bool]]:
+    portion: Sequence[TextPair], answers: Sequence[Any], counting: Sequence[bool]
+) -> Iterator[tuple[TextPair, Any, Any, bool]]:
     half = len(portion)
     return zip(portion, answers[:half], answers[half:], counting, strict=True)
 
@@ -374,7 +374,7 @@ def _pca(
     seed: int,
     observer: AnalysisObserver,
     notes: list[str],
-) -> Projection | None:
+) -> PcaProjection | None:
     if data is None:
         notes.append("no PCA: give the data as --data")
         return None

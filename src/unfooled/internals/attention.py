@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.internals.pairs import Pair
+from unfooled.internals.pairs import TextPair
 from unfooled.metrics.summary import Mean
 from unfooled.victims.torch.whitebox import AttentionMaps
 
@@ -81,11 +81,11 @@ class Attention:
 
     @property
     def layers(self) -> int:
-        return max((one.layer for one in self.shifts), default=0)
+        return max((shift.layer for shift in self.shifts), default=0)
 
     def mean(self, what: str, layer: int | None = None) -> Mean:
         """Of `score`, `words`, `maps` …, over examples; without a layer, of each example's mean of layers."""
-        chosen = [one for one in self.shifts if layer in (None, one.layer)]
+        chosen = [shift for shift in self.shifts if layer in (None, shift.layer)]
         per_key: dict[int, list[float]] = {}
         for one in chosen:
             if np.isfinite(value := float(getattr(one, what))):
@@ -93,7 +93,7 @@ class Attention:
         return Mean.of([float(np.mean(values)) for values in per_key.values()])
 
 
-def compare_attention(pair: Pair, before: AttentionMaps, after: AttentionMaps) -> ExampleAttention:
+def compare_attention(pair: TextPair, before: AttentionMaps, after: AttentionMaps) -> ExampleAttention:
     """Both sides on one axis."""
     first, first_units = _units(before)
     then, then_units = _units(after)
@@ -172,7 +172,7 @@ def _units(maps: AttentionMaps) -> tuple[NDArray[np.intp], list[tuple[str, int]]
 
 
 def _merged(
-    before: Sequence[tuple[str, int]], after: Sequence[tuple[str, int]], pair: Pair
+    before: Sequence[tuple[str, int]], after: Sequence[tuple[str, int]], pair: TextPair
 ) -> list[tuple[int | None, int | None]]:
     """Units side by side, in reading order. Shared words are anchors; the tokens between them are matched."""
     first = {word: at for at, (_, word) in enumerate(before) if word >= 0}

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from unfooled.cli.command import argument, option
-from unfooled.cli.options import Data, Model
+from unfooled.cli.options import Data, ModelOptions
 from unfooled.cli.values import pairs
 from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Analyse(Data, Model):
+class Analyse(Data, ModelOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled analyse runs/x --out analysis/x

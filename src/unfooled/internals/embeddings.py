@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.internals.pairs import Pair
+from unfooled.internals.pairs import TextPair
 from unfooled.metrics.summary import Mean
 from unfooled.victims.torch.whitebox import WordEmbeddings
 
@@ -68,7 +68,7 @@ class Embeddings:
     @property
     def layers(self) -> int:
         """Including layer 0."""
-        return 1 + max((one.layer for one in self.changes), default=-1)
+        return 1 + max((change.layer for change in self.changes), default=-1)
 
     def mean(self, what: str, layer: int | None = None) -> Mean:
         """Of `relative`, `hoyer` …, over the examples for which it is defined.
@@ -76,10 +76,10 @@ class Embeddings:
         Without a layer, of each example's mean of the layers from 1 on.
         """
         per_key: dict[int, list[float]] = {}
-        for one in self.changes:
-            chosen = one.layer > 0 if layer is None else one.layer == layer
-            if chosen and math.isfinite(value := float(getattr(one, what))):
-                per_key.setdefault(one.key, []).append(value)
+        for change in self.changes:
+            chosen = change.layer > 0 if layer is None else change.layer == layer
+            if chosen and math.isfinite(value := float(getattr(change, what))):
+                per_key.setdefault(change.key, []).append(value)
         return Mean.of([float(np.mean(values)) for values in per_key.values()])
 
     @property
@@ -88,7 +88,7 @@ class Embeddings:
         return Mean.of([value for _, value in self.sentences if math.isfinite(value)])
 
 
-def compare_embeddings(pair: Pair, before: WordEmbeddings, after: WordEmbeddings) -> ExampleEmbeddings:
+def compare_embeddings(pair: TextPair, before: WordEmbeddings, after: WordEmbeddings) -> ExampleEmbeddings:
     shared = [(i, j) for i, j in pair.shared if before.pieces[i] and after.pieces[j]]
     left, right = [i for i, _ in shared], [j for _, j in shared]
     changes, lengths, relative = [], [], []

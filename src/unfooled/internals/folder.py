@@ -25,7 +25,7 @@ from unfooled.internals.figures.heat import WIDTH
 from unfooled.internals.figures.pca import draw_pca
 from unfooled.internals.figures.theorem import draw_theorem
 from unfooled.internals.tables import analysis_dict, analysis_rows, layer_tables
-from unfooled.internals.theorem import Check
+from unfooled.internals.theorem import BoundCheck
 from unfooled.report import figures
 from unfooled.report.diffs import visible
 
@@ -271,8 +271,8 @@ def _write_theorem_and_pca(folder: AnalysisFolder, analysis: Analysis) -> None:
         folder.table(
             "theorem.csv",
             "the same as numbers",
-            [field.name for field in fields(Check)],
-            (asdict(one).values() for one in theorem.checks),
+            [field.name for field in fields(BoundCheck)],
+            (asdict(check).values() for check in theorem.checks),
         )
     if (pca := analysis.pca) is not None:
         folder.picture("pca", f"PCA of {pca.data}", lambda stem: draw_pca(pca, stem))

@@ -25,7 +25,7 @@ from unfooled.core.result import Result
 from unfooled.core.victim import TextValue, Victim
 from unfooled.errors import MissingExtraError
 from unfooled.text import Edit
-from unfooled.victims.torch.noise import Noisy, TorchNoise
+from unfooled.victims.torch.noise import NoisyText, TorchNoise
 
 Side = Literal["original", "adversarial"]
 
@@ -126,7 +126,7 @@ def field(result: Result, model: str, victim: TorchNoise, *, seed: int = 0) -> F
     sigma = SPREAD * victim.embedding_norm()
     seeds = [(seed, result.key, side) for side in range(2)]
     items = [
-        Noisy(text, (edit.position,), np.random.default_rng(one))
+        NoisyText(text, (edit.position,), np.random.default_rng(one))
         for text, one in zip(marked, seeds, strict=True)
     ]
     logits = victim.noisy_logits(items, sigma=sigma, copies=DRAWS, plain=True)

@@ -22,7 +22,7 @@ _MOST = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class TextPair:
     """`origin[j]` is the place before the attack of the j-th word after it; -1 where it was inserted."""
 
     key: int
@@ -37,7 +37,7 @@ class Pair:
         return [(i, j) for j, i in enumerate(self.origin) if i >= 0]
 
 
-def pair_of(result: Result) -> Pair:
+def pair_of(result: Result) -> TextPair:
     """Both sides of a result, rebuilt from its texts and edits."""
     name, _ = result.fields[result.field]
     original = Text(dict(result.fields), edit=name)
@@ -74,12 +74,14 @@ def pair_of(result: Result) -> Pair:
     parts[result.field] = result.perturbed
     value: TextValue = parts[0] if len(parts) == 1 else tuple(parts)
     edited = frozenset(i for i, edit in changed.items() if edit.kind == "replace")
-    return Pair(result.key, mark(original), Marked(value, result.field, tuple(spans)), tuple(origin), edited)
+    return TextPair(
+        result.key, mark(original), Marked(value, result.field, tuple(spans)), tuple(origin), edited
+    )
 
 
-def portions(pairs: Sequence[Pair] | Iterator[Pair], longest: int) -> Iterator[list[Pair]]:
+def portions(pairs: Sequence[TextPair] | Iterator[TextPair], longest: int) -> Iterator[list[TextPair]]:
     """Lists of pairs whose attention maps fit into memory; `longest` is the most tokens a text can have."""
-    waiting: list[Pair] = []
+    waiting: list[TextPair] = []
     cells = 0
     for pair in pairs:
         size = sum(min(longest, _tokens(side.value)) ** 2 for side in (pair.before, pair.after))

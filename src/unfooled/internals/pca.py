@@ -25,7 +25,7 @@ _HERE = {"tfidf": "bags of words (TF-IDF)", "sentence": "the victim's sentence v
 
 
 @dataclass(frozen=True, eq=False)
-class Projection:
+class PcaProjection:
     """Every usable row in the plane of the first two principal components."""
 
     data: str
@@ -47,7 +47,7 @@ def project(
     victim: Victim | None = None,
     seed: int = 0,
     told: Callable[[int], None] | None = None,
-) -> Projection:
+) -> PcaProjection:
     """PCA of bags of words, or of the sentence vectors of a victim that has them."""
     keys, texts, classes, skipped = _rows(data)
     if features == "tfidf":
@@ -58,7 +58,7 @@ def project(
         points, explained = principal(_sentences(texts, victim, told))
     points = np.round(points, 6)
     hits = int((_nearest_class(points, classes) == classes).sum())
-    return Projection(
+    return PcaProjection(
         data.name,
         _HERE[features],
         data.labels,

@@ -11,12 +11,12 @@ from unfooled.internals.analysis import Analysis
 from unfooled.internals.figures.embeddings import layer_name
 from unfooled.internals.figures.neighbourhood import wrong_share
 from unfooled.internals.neighbourhood import Side
-from unfooled.internals.theorem import Check, Theorem
+from unfooled.internals.theorem import BoundCheck, Theorem
 from unfooled.metrics.summary import Mean, Rate
-from unfooled.report.tables import Row
+from unfooled.report.tables import TableRow
 
 
-def analysis_rows(analysis: Analysis) -> list[Row]:
+def analysis_rows(analysis: Analysis) -> list[TableRow]:
     """Every number with its 95 % interval and the number of examples behind it."""
     return [
         *_outcome_rows(analysis),
@@ -28,7 +28,7 @@ def analysis_rows(analysis: Analysis) -> list[Row]:
     ]
 
 
-def _outcome_rows(analysis: Analysis) -> list[Row]:
+def _outcome_rows(analysis: Analysis) -> list[TableRow]:
     rows = []
     if (confusion := analysis.confusion) is not None:
         for when in ("before", "after"):
@@ -40,7 +40,7 @@ def _outcome_rows(analysis: Analysis) -> list[Row]:
     return rows
 
 
-def _attention_rows(analysis: Analysis) -> list[Row]:
+def _attention_rows(analysis: Analysis) -> list[TableRow]:
     attention = analysis.attention
     if attention is None:
         return []
@@ -53,7 +53,7 @@ def _attention_rows(analysis: Analysis) -> list[Row]:
     return rows
 
 
-def _embedding_rows(analysis: Analysis) -> list[Row]:
+def _embedding_rows(analysis: Analysis) -> list[TableRow]:
     embeddings = analysis.embeddings
     if embeddings is None:
         return []
@@ -69,34 +69,34 @@ def _embedding_rows(analysis: Analysis) -> list[Row]:
     return rows
 
 
-def _theorem_rows(analysis: Analysis) -> list[Row]:
+def _theorem_rows(analysis: Analysis) -> list[TableRow]:
     if analysis.theorem is None:
         return []
     rows = []
     for source, name in (("random", "random matrices"), ("model", "the model's heads")):
         if checks := analysis.theorem.of(source):
-            kept = sum(one.holds for one in checks)
-            rows.append(Row(f"Theorem 1 holds, {name}", f"{kept}/{len(checks)}", "", str(len(checks))))
+            kept = sum(check.holds for check in checks)
+            rows.append(TableRow(f"Theorem 1 holds, {name}", f"{kept}/{len(checks)}", "", str(len(checks))))
             rows.append(
-                Row(
+                TableRow(
                     f"  largest E|s'−s| / bound, {name}", f"{largest_ratio(checks):.3f}", "", str(len(checks))
                 )
             )
     return rows
 
 
-def _pca_rows(analysis: Analysis) -> list[Row]:
+def _pca_rows(analysis: Analysis) -> list[TableRow]:
     pca = analysis.pca
     if pca is None:
         return []
     shares = f"{pca.explained[0]:.1%} + {pca.explained[1]:.1%}"
     return [
-        Row("variance of the two components", shares, "", str(len(pca.classes))),
+        TableRow("variance of the two components", shares, "", str(len(pca.classes))),
         _rate("nearest class mean in the plane", pca.nearest),
     ]
 
 
-def _neighbour_rows(analysis: Analysis) -> list[Row]:
+def _neighbour_rows(analysis: Analysis) -> list[TableRow]:
     rows = []
     sides: tuple[Side, ...] = ("original", "adversarial")
     for at, name in enumerate(analysis.neighbours[0].models if analysis.neighbours else ()):
@@ -151,17 +151,19 @@ def _theorem_tables(theorem: Theorem) -> list[LayerTable]:
         rows = []
         for layer in sorted({one.layer for one in model}):
             heads = [one for one in model if one.layer == layer]
-            means = (_three(float(np.mean([getattr(one, name) for one in heads]))) for name in names)
-            above = sum(one.biased > one.bound for one in heads)
+            means = (_three(float(np.mean([getattr(head, name) for head in heads]))) for name in names)
+            above = sum(head.biased > head.bound for head in heads)
             rows.append((str(layer), *means, _three(largest_ratio(heads)), f"{above}/{len(heads)}"))
         header = ("layer", *common, "largest ratio to the bound", "heads above it with bias")
         tables.append(LayerTable("Theorem 1, the model's own matrices: mean of the heads", header, rows))
     return tables
 
 
-def largest_ratio(checks: list[Check]) -> float:
+def largest_ratio(checks: list[BoundCheck]) -> float:
     """How near any check comes to the bound; above 1 it is broken."""
-    return max((max(one.random, one.worst) / one.bound for one in checks if one.bound), default=math.nan)
+    return max(
+        (max(check.random, check.worst) / check.bound for check in checks if check.bound), default=math.nan
+    )
 
 
 def analysis_dict(analysis: Analysis) -> dict[str, Any]:
@@ -212,9 +214,9 @@ def analysis_dict(analysis: Analysis) -> dict[str, Any]:
         found["theorem"] = {
             source: {
                 "checks": len(checks),
-                "holds": sum(one.holds for one in checks),
+                "holds": sum(check.holds for check in checks),
                 "largest_ratio": largest_ratio(checks),
-                "above_bound_with_bias": sum(one.biased > one.bound for one in checks),
+                "above_bound_with_bias": sum(check.biased > check.bound for check in checks),
             }
             for source in ("random", "model")
             if (checks := theorem.of(source))
@@ -236,13 +238,13 @@ def _three(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.3f}"
 
 
-def _rate(name: str, rate: Rate) -> Row:
+def _rate(name: str, rate: Rate) -> TableRow:
     if not rate.n:
-        return Row(name, "–", "", "0")
-    return Row(name, f"{rate.value:.1%}", f"{rate.low:.1%} – {rate.high:.1%}", str(rate.n))
+        return TableRow(name, "–", "", "0")
+    return TableRow(name, f"{rate.value:.1%}", f"{rate.low:.1%} – {rate.high:.1%}", str(rate.n))
 
 
-def _mean(name: str, mean: Mean) -> Row:
+def _mean(name: str, mean: Mean) -> TableRow:
     if not mean.n:
-        return Row(name, "–", "", "0")
-    return Row(name, f"{mean.value:.3f}", f"{mean.low:.3f} – {mean.high:.3f}", str(mean.n))
+        return TableRow(name, "–", "", "0")
+    return TableRow(name, f"{mean.value:.3f}", f"{mean.low:.3f} – {mean.high:.3f}", str(mean.n))

@@ -53,7 +53,7 @@ class HeadWeights:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class BoundCheck:
     """`source` is "random" or "model". Means over `n` vectors x (and over draws of random matrices)."""
 
     source: str
@@ -75,10 +75,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Theorem:
-    checks: tuple[Check, ...]
+    checks: tuple[BoundCheck, ...]
 
-    def of(self, source: str) -> list[Check]:
-        return [one for one in self.checks if one.source == source]
+    def of(self, source: str) -> list[BoundCheck]:
+        return [check for check in self.checks if check.source == source]
 
 
 def check_random(
@@ -88,7 +88,7 @@ def check_random(
     draws: int = DRAWS,
     samples: int = SAMPLES,
     seed: int = 0,
-) -> list[Check]:
+) -> list[BoundCheck]:
     """Matrices of independent normal entries with variance 1/d, several per dimension."""
     found = []
     for d in dimensions:
@@ -105,7 +105,7 @@ def check_random(
 
 def check_model(
     heads: Sequence[HeadWeights], *, delta: float = 1.0, samples: int = MODEL_SAMPLES, seed: int = 0
-) -> list[Check]:
+) -> list[BoundCheck]:
     """A model's own matrices, head by head, on the same vectors x."""
     vectors: dict[int, Numbers] = {}
     found = []
@@ -120,7 +120,7 @@ def check_model(
 
 def check_head(
     head: HeadWeights, vectors: Numbers, *, delta: float, rng: np.random.Generator, source: str
-) -> Check:
+) -> BoundCheck:
     """`vectors` are the x, one per row; `rng` chooses the random direction of Δx."""
     d, k = head.query.shape
     constant = float(np.linalg.norm(head.query, 2) * np.linalg.norm(head.key, 2))
@@ -133,7 +133,7 @@ def check_head(
     changes = np.abs(vectors @ stretched)
     means = float(np.abs(change).mean()), float(changes.mean())
     far = float((changes >= FAR * bound).mean()) if bound else 0.0
-    return Check(
+    return BoundCheck(
         source=source,
         layer=head.layer,
         head=head.head,
@@ -231,20 +231,20 @@ def _array(state: Any, name: str) -> Numbers:
     return np.asarray(state[name].detach().cpu().numpy(), dtype=np.float64)
 
 
-def _mean(checks: Sequence[Check]) -> Check:
+def _mean(checks: Sequence[BoundCheck]) -> BoundCheck:
     first = checks[0]
     means = {
-        name: float(np.mean([getattr(one, name) for one in checks]))
+        name: float(np.mean([getattr(check, name) for check in checks]))
         for name in ("constant", "bound", "random", "worst", "exact", "biased", "far")
     }
-    return Check(
+    return BoundCheck(
         source=first.source,
         layer=0,
         head=0,
         d=first.d,
         k=first.k,
         delta=first.delta,
-        holds=all(one.holds for one in checks),
-        n=sum(one.n for one in checks),
+        holds=all(check.holds for check in checks),
+        n=sum(check.n for check in checks),
         **means,
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Literal, NamedTuple, TypeAlias
 
-from unfooled.resources.synonyms import Reading
+from unfooled.resources.synonyms import WordForm
 from unfooled.resources.wordnet import SenseKey, WordNet
 
 Relation: TypeAlias = Literal[
@@ -34,7 +34,7 @@ class Related(NamedTuple):
 class Relations:
     """Looks words up in WordNet, in any form; `readings` tells what a form may be."""
 
-    def __init__(self, net: WordNet, readings: Callable[[str], Sequence[Reading]]) -> None:
+    def __init__(self, net: WordNet, readings: Callable[[str], Sequence[WordForm]]) -> None:
         self._net = net
         self._readings = readings
 

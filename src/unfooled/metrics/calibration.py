@@ -34,7 +34,7 @@ RESAMPLES = 500
 _BATCH = 256
 
 
-class Pair(NamedTuple):
+class WordReplacement(NamedTuple):
     """A stretch of a real text, and the same with one word replaced."""
 
     kind: Kind
@@ -80,7 +80,7 @@ def make_pairs(
     kinds: Kinds = "both",
     window: int | None = None,
     seed: int = 0,
-) -> list[Pair]:
+) -> list[WordReplacement]:
     """About `count` pairs, each kind in turn; texts are used again where there are few."""
     if kinds not in get_args(Kinds):
         raise DataError(f"there are no pairs of the kind {kinds!r}", f"use {', '.join(get_args(Kinds))}")
@@ -93,7 +93,7 @@ def make_pairs(
     if not texts or len(vocabulary) < 2:
         raise DataError(f"{data.name} has no words to replace", "give other texts")
     wanted: tuple[Kind, ...] = ("neighbours", "random") if kinds == "both" else (kinds,)
-    found: list[Pair] = []
+    found: list[WordReplacement] = []
     # A text without a neighbour gives none: a few more rounds than needed, then what there is must do.
     for round_ in range(4 * -(-count // len(texts))):
         for place, (key, text) in enumerate(texts):
@@ -113,7 +113,7 @@ def _pair(
     vocabulary: Sequence[str],
     window: int | None,
     rng: np.random.Generator,
-) -> Iterator[Pair]:
+) -> Iterator[WordReplacement]:
     positions = attackable(text, STOPWORDS)
     index = positions[int(rng.integers(len(positions)))]
     word = text.words[index]
@@ -121,11 +121,16 @@ def _pair(
     if options:
         new = match_case(options[int(rng.integers(len(options)))], word)
         if new != word:
-            yield Pair(kind, text.window(index, window), text.window(index, window, new))
+            yield WordReplacement(kind, text.window(index, window), text.window(index, window, new))
 
 
 def measure(
-    pairs: Sequence[Pair], encode: Encode, scale: Scale, *, name: str = "", progress: Progress | None = None
+    pairs: Sequence[WordReplacement],
+    encode: Encode,
+    scale: Scale,
+    *,
+    name: str = "",
+    progress: Progress | None = None,
 ) -> Values:
     """Similarity of each pair on the scale."""
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.before, pair.after)))
@@ -142,7 +147,7 @@ def measure(
 def calibrate(
     source: Threshold,
     target: tuple[str, Scale],
-    pairs: Sequence[Pair],
+    pairs: Sequence[WordReplacement],
     ours: Values,
     theirs: Values,
     *,

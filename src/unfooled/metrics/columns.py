@@ -22,7 +22,7 @@ _NONE = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ledger:
+class ResultColumns:
     """One entry per example, in the order of the keys; errors have no decisions (-1)."""
 
     keys: Counts
@@ -39,8 +39,8 @@ class Ledger:
     only: int = _NONE  # the class whose rows alone were attacked
 
     @classmethod
-    def read(cls, results: Iterable[Result], *, only: int = _NONE) -> Ledger:
-        rows = [_row(one) for one in results]
+    def read(cls, results: Iterable[Result], *, only: int = _NONE) -> ResultColumns:
+        rows = [_row(result) for result in results]
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(_NAMES)
         kinds = (np.float64 if name in _REAL else np.int64 for name in _NAMES)
         given: dict[str, Any] = {
@@ -91,20 +91,20 @@ _REAL = ("p_before", "p_after", "similarity", "queries")
 _NAMES = ("keys", "outcome", "label", "before", "after", *_REAL, "words", "changed")
 
 
-def _row(one: Result) -> tuple[float, ...]:
-    told = one.outcome != "error"
+def _row(result: Result) -> tuple[float, ...]:
+    told = result.outcome != "error"
     return (
-        one.key,
-        OUTCOMES.index(one.outcome),
-        one.label,
-        decided(one.probs) if told else _NONE,
-        decided(one.perturbed_probs) if told else _NONE,
-        _p_true(one.probs, one.label),
-        _p_true(one.perturbed_probs, one.label),
-        math.nan if one.similarity is None else one.similarity,
-        one.queries if one.queries_known else math.nan,
-        one.words,
-        len(one.edits),
+        result.key,
+        OUTCOMES.index(result.outcome),
+        result.label,
+        decided(result.probs) if told else _NONE,
+        decided(result.perturbed_probs) if told else _NONE,
+        _p_true(result.probs, result.label),
+        _p_true(result.perturbed_probs, result.label),
+        math.nan if result.similarity is None else result.similarity,
+        result.queries if result.queries_known else math.nan,
+        result.words,
+        len(result.edits),
     )
 
 
@@ -116,30 +116,30 @@ class Point:
     accuracy: Rate
 
 
-def accuracy_at_most(ledger: Ledger, cost: Column | Counts, limits: Iterable[float]) -> list[Point]:
+def accuracy_at_most(ledger: ResultColumns, cost: Column | Counts, limits: Iterable[float]) -> list[Point]:
     """Accuracy if the attacker may spend at most each limit: words, share of words, queries."""
     return [_point(ledger, limit, ledger.fallen & (cost <= limit)) for limit in limits]
 
 
-def accuracy_at_least(ledger: Ledger, quality: Column, floors: Iterable[float]) -> list[Point]:
+def accuracy_at_least(ledger: ResultColumns, quality: Column, floors: Iterable[float]) -> list[Point]:
     """Accuracy if only adversarial texts of at least this quality count; unmeasured ones do not."""
     with np.errstate(invalid="ignore"):
         return [_point(ledger, floor, ledger.fallen & (quality >= floor)) for floor in floors]
 
 
-def _point(ledger: Ledger, at: float, counted: Flags) -> Point:
+def _point(ledger: ResultColumns, at: float, counted: Flags) -> Point:
     right = int(ledger.right_before.sum() - counted.sum())
     return Point(at, Rate.of(right, int(ledger.judged.sum())))
 
 
-def confusion(ledger: Ledger, classes: int, *, attacked: bool) -> Counts:
+def confusion(ledger: ResultColumns, classes: int, *, attacked: bool) -> Counts:
     """Rows are true classes, columns decided ones; examples that ended in an error are left out."""
     decisions = ledger.after if attacked else ledger.before
     known = ledger.judged & (ledger.label >= 0)
     return counted(ledger.label[known], decisions[known], classes)
 
 
-def query_limits(ledger: Ledger, most: int = 12) -> list[float]:
+def query_limits(ledger: ResultColumns, most: int = 12) -> list[float]:
     """Round budgets (1, 2, 5, 10, …) up to what the run spent at most."""
     top = int(np.nan_to_num(ledger.queries[ledger.attacked]).max(initial=1))
     limits = [float(base * 10**power) for power in range(9) for base in (1, 2, 5)]

@@ -12,7 +12,7 @@ from functools import reduce
 
 import numpy as np
 
-from unfooled.metrics.columns import Column, Flags, Ledger
+from unfooled.metrics.columns import Column, Flags, ResultColumns
 from unfooled.metrics.summary import Rate
 from unfooled.rates import mcnemar, mean_interval, paired_difference
 
@@ -43,7 +43,7 @@ class Overlap:
         return Rate.of(int((self.broken[name] & ~others).sum()), self.n)
 
 
-def overlap(ledgers: Mapping[str, Ledger]) -> Overlap | None:
+def overlap(ledgers: Mapping[str, ResultColumns]) -> Overlap | None:
     """None where no example was attacked by all of the runs."""
     keys = reduce(np.intersect1d, (one.keys[one.attacked] for one in ledgers.values()))
     if not len(keys):
@@ -73,7 +73,7 @@ class Difference:
     p: float | None = None  # exact McNemar test, for decisions
 
 
-def differences(first: Ledger, other: Ledger) -> list[Difference]:
+def differences(first: ResultColumns, other: ResultColumns) -> list[Difference]:
     """`other` minus `first`: the row of an ablation table. Pairs only, errors left out."""
     _, one, two = np.intersect1d(first.keys, other.keys, return_indices=True)
     judged = first.judged[one] & other.judged[two]

@@ -134,7 +134,7 @@ class Tries:
 
     @classmethod
     def of(cls, results: Iterable[Result], bound: int) -> Tries:
-        attacked = [one for one in results if one.outcome in ATTACKED and one.tried is not None]
+        attacked = [result for result in results if result.outcome in ATTACKED and result.tried is not None]
         withstood = [one.tried or 0 for one in attacked if one.outcome == "failure"]
         few = sum(tried < bound for tried in withstood)
         return cls(len(attacked), few, withstood.count(0), bound)

@@ -24,17 +24,17 @@ from unfooled.files import write_json, write_whole
 from unfooled.metrics.measures import measure_run
 from unfooled.papers import smoke, translation
 from unfooled.papers.stages import (
-    Attack,
-    Chosen,
-    Fixture,
-    Harden,
-    Inside,
-    Show,
+    AttackStage,
+    ChosenStage,
+    FixtureStage,
+    HardenStage,
+    InsideStage,
+    ShowStage,
     Stage,
-    Train,
-    Transfer,
-    Vocabulary,
-    Words,
+    TrainStage,
+    TransferStage,
+    VocabularyStage,
+    WordsStage,
 )
 from unfooled.plugins import registry
 from unfooled.runs.attack import attack
@@ -55,10 +55,10 @@ NOTHING = "nothing-to-do"  # marks a stage that had no row to work on
 def do(stage: Stage, runner: StageRunner, folder: Path) -> None:
     """Carry it out, or go on with it."""
     match stage:
-        case Train(family=family) if family.startswith(translation.FAMILIES):
+        case TrainStage(family=family) if family.startswith(translation.FAMILIES):
             with runner.watcher.training(stage.name) as trainer:
                 translation.train(stage, runner.data, folder / MODEL, trainer)
-        case Train():
+        case TrainStage():
             with runner.watcher.training(stage.name) as trainer:
                 train(
                     stage.family,
@@ -69,7 +69,7 @@ def do(stage: Stage, runner: StageRunner, folder: Path) -> None:
                     resume=True,
                     observer=trainer,
                 )
-        case Harden():
+        case HardenStage():
             with runner.watcher.training(stage.name) as trainer:
                 harden(
                     runner.done[stage.model].folder / MODEL,
@@ -80,21 +80,21 @@ def do(stage: Stage, runner: StageRunner, folder: Path) -> None:
                     resume=True,
                     observer=trainer,
                 )
-        case Words():
+        case WordsStage():
             count_class_words(runner.data(stage.data)).write(folder / "words.json")
-        case Vocabulary():
+        case VocabularyStage():
             _vocabulary(stage, runner, folder)
-        case Chosen():
+        case ChosenStage():
             _chosen(stage, runner, folder)
-        case Attack():
+        case AttackStage():
             _attack(stage, runner, folder)
-        case Show():
+        case ShowStage():
             _show(stage, runner, folder)
-        case Transfer():
+        case TransferStage():
             _transfer(stage, runner, folder)
-        case Inside():
+        case InsideStage():
             _inside(stage, runner, folder)
-        case Fixture():
+        case FixtureStage():
             smoke.make(stage.what, folder)
         case _:
             raise TypeError(f"{stage} is no stage")
@@ -103,15 +103,15 @@ def do(stage: Stage, runner: StageRunner, folder: Path) -> None:
 def file_of(stage: Stage, folder: Path) -> Path:
     """What a stage leaves for others."""
     match stage:
-        case Train() | Harden():
+        case TrainStage() | HardenStage():
             return folder / MODEL
-        case Words():
+        case WordsStage():
             return folder / "words.json"
-        case Vocabulary():
+        case VocabularyStage():
             return folder / "words.txt"
-        case Attack() | Show():
+        case AttackStage() | ShowStage():
             return folder / RUN
-        case Fixture():
+        case FixtureStage():
             return folder / smoke.FILES[stage.what]
         case _:
             return folder / NUMBERS
@@ -120,16 +120,16 @@ def file_of(stage: Stage, folder: Path) -> Path:
 def is_there(stage: Stage, folder: Path) -> bool:
     """Whether what a finished stage left has not been taken away."""
     made = file_of(stage, folder)
-    if isinstance(stage, Train | Harden):
+    if isinstance(stage, TrainStage | HardenStage):
         return (made / RECORD).is_file() and has_weights(made)
-    if isinstance(stage, Attack | Show):
+    if isinstance(stage, AttackStage | ShowStage):
         return (made / "run.sqlite").is_file() or (folder / NOTHING).is_file()
     return made.exists()
 
 
 def seconds_of(stage: Stage, folder: Path) -> float:
     """How long a training took, by its own record; 0 for anything else."""
-    if not isinstance(stage, Train | Harden):
+    if not isinstance(stage, TrainStage | HardenStage):
         return 0.0
     return float((read_record(folder / MODEL) or {}).get("seconds", 0.0))
 
@@ -148,7 +148,7 @@ def results_in(folder: Path) -> list[Result]:
     return [] if (folder / NOTHING).is_file() else read_results(folder / RUN)
 
 
-def _attack(stage: Attack, runner: StageRunner, folder: Path) -> None:
+def _attack(stage: AttackStage, runner: StageRunner, folder: Path) -> None:
     keys = _rows(stage, runner) if stage.rows else None
     if keys is not None and not keys:
         write_whole(folder / NOTHING, "no row was left\n")
@@ -169,9 +169,9 @@ def _attack(stage: Attack, runner: StageRunner, folder: Path) -> None:
         measure_run(folder / RUN, stage.measures)
 
 
-def _rows(stage: Attack, runner: StageRunner) -> set[int]:
-    """The rows of a `Chosen` stage, or those that a run's model still gets right."""
-    if isinstance(runner.done[stage.rows].stage, Chosen):
+def _rows(stage: AttackStage, runner: StageRunner) -> set[int]:
+    """The rows of a `ChosenStage` stage, or those that a run's model still gets right."""
+    if isinstance(runner.done[stage.rows].stage, ChosenStage):
         return set(json.loads(runner.file(stage.rows).read_text(encoding="utf-8"))["rows"])
     return {
         one.key
@@ -180,7 +180,7 @@ def _rows(stage: Attack, runner: StageRunner) -> set[int]:
     }
 
 
-def _show(stage: Show, runner: StageRunner, folder: Path) -> None:
+def _show(stage: ShowStage, runner: StageRunner, folder: Path) -> None:
     victim = runner.model(stage.model)
     found = results_of(runner, stage.samples) if stage.samples else []
     names = _labels(runner.done[stage.samples].folder) if found else ()
@@ -208,7 +208,7 @@ def _labels(folder: Path) -> tuple[str, ...]:
         return file.labels
 
 
-def _vocabulary(stage: Vocabulary, runner: StageRunner, folder: Path) -> None:
+def _vocabulary(stage: VocabularyStage, runner: StageRunner, folder: Path) -> None:
     counted = count_class_words(runner.data(stage.data))
     often = counted.counts.sum(axis=1) >= stage.least
     words = [word for word, kept in zip(counted.words, often, strict=True) if kept and word.isalpha()]
@@ -218,15 +218,15 @@ def _vocabulary(stage: Vocabulary, runner: StageRunner, folder: Path) -> None:
     write_whole(folder / "words.txt", "".join(f"{word}\n" for word in words))
 
 
-def _chosen(stage: Chosen, runner: StageRunner, folder: Path) -> None:
+def _chosen(stage: ChosenStage, runner: StageRunner, folder: Path) -> None:
     right: set[int] | None = None
     accuracy = []
     for model in stage.models:
         victim = runner.model(model)
         rows = runner.data(stage.data).aligned(victim.labels)
-        examples = [one for one in islice(rows, stage.of) if not one.problem]
-        said = answers(victim, [_value(one) for one in examples])
-        mine = {one.key for one in examples if _right(said[_value(one)], one.label)}
+        examples = [row for row in islice(rows, stage.of) if not row.problem]
+        said = answers(victim, [_value(example) for example in examples])
+        mine = {example.key for example in examples if _right(said[_value(example)], example.label)}
         accuracy.append(len(mine) / max(1, len(examples)))
         right = mine if right is None else right & mine
     both = sorted(right or ())
@@ -245,17 +245,17 @@ def _value(example: Example) -> TextValue:
     return value
 
 
-def _transfer(stage: Transfer, runner: StageRunner, folder: Path) -> None:
+def _transfer(stage: TransferStage, runner: StageRunner, folder: Path) -> None:
     try:
         found = transfer(runner.done[stage.run].folder / RUN, runner.model(stage.model))
     except RunFileError:
         write_json(folder / NUMBERS, {"fooled": {}}, indent=1)  # nothing fooled the first model
         return
-    moved = {str(one.key): int(one.fooled) for one in found.examples if one.right_before}
+    moved = {str(example.key): int(example.fooled) for example in found.examples if example.right_before}
     write_json(folder / NUMBERS, {"fooled": moved}, indent=1)
 
 
-def _inside(stage: Inside, runner: StageRunner, folder: Path) -> None:
+def _inside(stage: InsideStage, runner: StageRunner, folder: Path) -> None:
     victim = cast(Any, runner.model(stage.model))
     run = runner.done[stage.run].folder / RUN
     parts = ("attention", "embeddings", *(("theorem",) if stage.theorem else ()))
@@ -263,7 +263,7 @@ def _inside(stage: Inside, runner: StageRunner, folder: Path) -> None:
     numbers: dict[str, Any] = {"re": {}, "l1": {}, "attention": {}, "edited": {}}
     if told.embeddings:
         numbers["re"] = {str(key): value for key, value in told.embeddings.sentences}
-        first = [one for one in told.embeddings.changes if one.layer == 1]
+        first = [change for change in told.embeddings.changes if change.layer == 1]
         numbers["edited"] = {str(one.key): one.on_edited for one in first if np.isfinite(one.on_edited)}
         numbers["l1"] = _distances(run, victim)
     if told.attention:
@@ -273,14 +273,14 @@ def _inside(stage: Inside, runner: StageRunner, folder: Path) -> None:
         numbers["attention"] = {key: float(np.mean(values)) for key, values in per_key.items()}
     if told.theorem:
         heads = told.theorem.of("model")
-        numbers["theorem"] = {f"{one.layer}.{one.head}": one.worst / one.bound for one in heads}
+        numbers["theorem"] = {f"{head.layer}.{head.head}": head.worst / head.bound for head in heads}
         numbers["theorem random"] = {str(one.d): one.worst / one.bound for one in told.theorem.of("random")}
     write_json(folder / NUMBERS, numbers, indent=1)
 
 
 def _distances(run: Path, victim: Any) -> dict[str, float]:
     """L1 distance of the sentence's embedding before and after, relative to its length before."""
-    won = [one for one in read_results(run) if one.outcome == "success"]
+    won = [result for result in read_results(run) if result.outcome == "success"]
     if not won:
         return {}
     before = np.asarray(victim.sentence_vectors([_text(one, one.original) for one in won]))
@@ -289,7 +289,7 @@ def _distances(run: Path, victim: Any) -> dict[str, float]:
     return {str(one.key): round(float(value), 6) for one, value in zip(won, moved, strict=True)}
 
 
-def _text(one: Result, content: str) -> TextValue:
+def _text(result: Result, content: str) -> TextValue:
     """All fields, with `content` in the place of the edited one."""
-    texts = [content if place == one.field else old for place, (_, old) in enumerate(one.fields)]
+    texts = [content if place == result.field else old for place, (_, old) in enumerate(result.fields)]
     return texts[0] if len(texts) == 1 else tuple(texts)

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from unfooled.papers.findings import FEWEST, Difference, Estimate, Findings, Quantity, shown
+from unfooled.papers.findings import FEWEST, Findings, IntervalEstimate, PairedDifference, Quantity, shown
 
 LEVEL = 0.05
 Status = Literal["holds", "does not hold", "not decided", "not measured"]
@@ -28,7 +28,7 @@ class Judgement:
     earlier: str = ""  # the commit of the page that it was taken over from
 
 
-class Rule(Protocol):
+class ClaimRule(Protocol):
     def judge(self, findings: Findings, /) -> Judgement: ...
 
     def quantities(self) -> tuple[Quantity, ...]: ...
@@ -42,7 +42,7 @@ class Claim:
     sentence: str
     paper: str
     how: str
-    rule: Rule
+    rule: ClaimRule
     needs: str = ""
     artefact: str = ""  # why the paper's number is none, where it is none
 
@@ -98,7 +98,7 @@ class AtLeast:
         told = f"{_named(self.name, found)}, n = {found.n}"
         if not self.most:
             return Judgement(beyond(found, self.bound), told, _brief(self.name, found))
-        turned = Estimate(-found.value, -found.high, -found.low, found.n)
+        turned = IntervalEstimate(-found.value, -found.high, -found.low, found.n)
         return Judgement(beyond(turned, -self.bound), told, _brief(self.name, found))
 
 
@@ -153,7 +153,7 @@ class EachAtMost:
 class All:
     """Holds if every part does; does not hold if one does not."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[ClaimRule, ...]
 
     def quantities(self) -> tuple[Quantity, ...]:
         return tuple(one for rule in self.rules for one in rule.quantities())
@@ -161,9 +161,9 @@ class All:
     def judge(self, findings: Findings) -> Judgement:
         parts = tuple(rule.judge(findings) for rule in self.rules)
         return Judgement(
-            together([one.status for one in parts]),
-            "; ".join(f"{one.measured} → {one.status}" for one in parts),
-            "; ".join(dict.fromkeys(one.short for one in parts)),  # two bounds of one figure: said once
+            together([part.status for part in parts]),
+            "; ".join(f"{part.measured} → {part.status}" for part in parts),
+            "; ".join(dict.fromkeys(part.short for part in parts)),  # two bounds of one figure: said once
             parts,
         )
 
@@ -179,7 +179,7 @@ class Unmeasured:
         return Judgement("not measured")
 
 
-def beyond(found: Estimate, bound: float) -> Status:
+def beyond(found: IntervalEstimate, bound: float) -> Status:
     """Whether the interval lies above the bound, below it, or on both sides."""
     if found.n < FEWEST or math.isnan(found.value):
         return "not decided"
@@ -195,18 +195,18 @@ def together(statuses: list[Status]) -> Status:
     return "holds"
 
 
-def difference_in_words(found: Difference, times: float = 1.0) -> str:
+def difference_in_words(found: PairedDifference, times: float = 1.0) -> str:
     kind = "same rows" if found.is_paired else "different rows"
     head = "difference" if times == 1.0 else f"difference to {times:g} times"
     p = f", p = {found.p:.2g}" if found.p is not None else ""
     return f"{head} {shown(found.estimate)}, {kind}, n = {found.estimate.n}{p}"
 
 
-def _named(name: str, found: Estimate) -> str:
+def _named(name: str, found: IntervalEstimate) -> str:
     return f"{name} {shown(found)}".strip()
 
 
-def _brief(name: str, found: Estimate) -> str:
+def _brief(name: str, found: IntervalEstimate) -> str:
     """Name and value without the interval."""
     value = shown(found).partition(" (")[0]
     return f"{name} {value}".strip()

@@ -18,12 +18,12 @@ from unfooled.cli.live import LiveObserver
 from unfooled.cli.progress import TrainProgress
 from unfooled.report.tables import duration
 from unfooled.runs.attack import Observer
-from unfooled.training.watching import TrainObserver
+from unfooled.training.observer import TrainObserver
 from unfooled.victims.preflight import Preflight
 
 if TYPE_CHECKING:
     from unfooled.papers.reproduce import Reproduction
-    from unfooled.papers.runner import Watcher
+    from unfooled.papers.runner import StageObserver
     from unfooled.papers.stages import Stage
 
 WORKERS = {"small": 2}  # the scale that is meant for two cores
@@ -85,7 +85,7 @@ Everything is kept in WORK: repeat the command to go on after a stop.
                     data=self.data,
                     so_far=self.so_far,
                     workers=self.workers or WORKERS.get(self.scale, 1),
-                    watcher=cast("Watcher", StageLines(console, paper.name)),
+                    watcher=cast("StageObserver", StageLines(console, paper.name)),
                 )
             except KeyboardInterrupt:
                 return interrupted(f"what is finished is saved in {self.work}")

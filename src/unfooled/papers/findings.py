@@ -17,7 +17,7 @@ from unfooled.metrics.bleu import sentence_score
 from unfooled.metrics.outputs import REFERENCE
 from unfooled.papers.carry_out import NOTHING, NUMBERS, RUN, results_in
 from unfooled.papers.runner import Done
-from unfooled.papers.stages import Attack, Show
+from unfooled.papers.stages import AttackStage, ShowStage
 from unfooled.rates import mcnemar, mean_interval, paired_difference, wilson
 from unfooled.runs.file import RunFile
 
@@ -65,7 +65,7 @@ class Quantity:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class IntervalEstimate:
     """A mean or a difference with its 95 % interval; nan where there is nothing to see."""
 
     value: float
@@ -95,7 +95,7 @@ class Findings:
 
     def errors(self, stage: str) -> int:
         """Rows that ended in an error: they are in no figure."""
-        if not isinstance(self.done[stage].stage, Attack | Show):
+        if not isinstance(self.done[stage].stage, AttackStage | ShowStage):
             return 0
         every = len(self.results(stage))
         return len(self._results[stage]) - every
@@ -111,67 +111,70 @@ class Findings:
 
     def values(self, quantity: Quantity) -> Values:
         stage = self.done[quantity.stage].stage
-        if not isinstance(stage, Attack | Show):
+        if not isinstance(stage, AttackStage | ShowStage):
             listed = self.numbers(quantity.stage).get(quantity.what, {})
             return {_key(name, at): float(value) for at, (name, value) in enumerate(listed.items())}
         if quantity.what == "measure":
-            assert isinstance(stage, Attack)
+            assert isinstance(stage, AttackStage)
             found = self._measured(quantity.stage, stage)
         else:
             found = {
-                one.key: value
-                for one in self.results(quantity.stage)
-                if (value := value_of(one, quantity.what)) is not None and quantity.label in (None, one.label)
+                result.key: value
+                for result in self.results(quantity.stage)
+                if (value := value_of(result, quantity.what)) is not None
+                and quantity.label in (None, result.label)
             }
         for name in quantity.also:
-            other = {one.key: decided(one.perturbed_probs) == one.label for one in self.results(name)}
+            other = {
+                result.key: decided(result.perturbed_probs) == result.label for result in self.results(name)
+            }
             found = {
                 key: float(bool(value) and other[key])
                 for key, value in found.items()
                 if not value or key in other
             }
         for name in quantity.without:
-            won = {one.key: one.outcome == "success" for one in self.results(name)}
+            won = {result.key: result.outcome == "success" for result in self.results(name)}
             found = {key: float(bool(value) and not won[key]) for key, value in found.items() if key in won}
         return found
 
-    def _measured(self, name: str, stage: Attack) -> Values:
+    def _measured(self, name: str, stage: AttackStage) -> Values:
         if not stage.measures or (self.done[name].folder / NOTHING).is_file():
             return {}
         with closing(RunFile.read(self.done[name].folder / RUN)) as file:
             kind = stage.measures[0].partition(":")[0]
-            full = next(one for one in file.measures() if one.partition(":")[0] == kind)
+            full = next(measure for measure in file.measures() if measure.partition(":")[0] == kind)
             return {key: value for key, value in file.measured(full).items() if value is not None}
 
     # -- with their uncertainty --------------------------------------------------------------------------
 
-    def estimate(self, quantity: Quantity) -> Estimate:
+    def estimate(self, quantity: Quantity) -> IntervalEstimate:
         return estimated(list(self.values(quantity).values()), quantity.unit)
 
     def difference(
         self, first: Quantity, second: Quantity, *, paired: bool | None = None, scale: float = 1.0
-    ) -> Difference:
+    ) -> PairedDifference:
         """first − scale × second; row by row where they share rows (`paired`: None finds out)."""
         one, other = self.values(first), self.values(second)
         shared = sorted(one.keys() & other.keys())
         if paired is None:
             paired = len(shared) >= 0.5 * min(len(one), len(other)) and len(shared) > 1
         if paired:
-            return Difference.paired(
+            return PairedDifference.paired(
                 [one[key] for key in shared], [other[key] for key in shared], scale, first.unit
             )
-        return Difference.apart(self.estimate(first), self.estimate(second), scale)
+        return PairedDifference.apart(self.estimate(first), self.estimate(second), scale)
 
 
-def estimated(sample: list[float], unit: str = "") -> Estimate:
+def estimated(sample: list[float], unit: str = "") -> IntervalEstimate:
     """Wilson's interval for a share of yes and no, Student's with Hall's correction for anything else."""
     if not sample:
-        return Estimate(math.nan, math.nan, math.nan, 0, unit)
+        return IntervalEstimate(math.nan, math.nan, math.nan, 0, unit)
     decisions = unit == "%" and set(sample) <= {0.0, 1.0}
     low, high = wilson(int(sum(sample)), len(sample)) if decisions else interval_of_enough(sample)
     if unit == "%":
         low, high = max(0.0, low), min(1.0, high)
-    return Estimate(float(np.mean(sample)), low, high, len(sample), unit)
+    return IntervalEstimate(float(np.mean(sample)), low, high, len(sample), unit)
 
 
 def interval_of_enough(sample: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
@@ -180,20 +183,22 @@ def interval_of_enough(sample: Sequence[float] | NDArray[np.float64]) -> tuple[f
 
 
 @dataclass(frozen=True)
-class Difference:
+class PairedDifference:
     """Both sides on the rows compared, their difference, and McNemar's p-value for paired decisions."""
 
-    first: Estimate
-    second: Estimate
-    estimate: Estimate
+    first: IntervalEstimate
+    second: IntervalEstimate
+    estimate: IntervalEstimate
     is_paired: bool
     p: float | None = None
 
     @classmethod
-    def paired(cls, one: list[float], other: list[float], scale: float = 1.0, unit: str = "") -> Difference:
+    def paired(
+        cls, one: list[float], other: list[float], scale: float = 1.0, unit: str = ""
+    ) -> PairedDifference:
         sides = estimated(one, unit), estimated(other, unit)
         if not one:
-            return cls(*sides, Estimate(math.nan, -math.inf, math.inf, 0, unit), True)
+            return cls(*sides, IntervalEstimate(math.nan, -math.inf, math.inf, 0, unit), True)
         first, second = np.asarray(one), scale * np.asarray(other)
         differences = first - second
         decisions = unit == "%" and set(one) | set(other) <= {0.0, 1.0}
@@ -202,65 +207,67 @@ class Difference:
         p = None
         if decisions and scale == 1.0:
             p = mcnemar(int((differences > 0).sum()), int((differences < 0).sum()))
-        return cls(*sides, Estimate(float(differences.mean()), low, high, len(one), unit), True, p)
+        return cls(*sides, IntervalEstimate(float(differences.mean()), low, high, len(one), unit), True, p)
 
     @classmethod
-    def apart(cls, one: Estimate, other: Estimate, scale: float = 1.0) -> Difference:
+    def apart(cls, one: IntervalEstimate, other: IntervalEstimate, scale: float = 1.0) -> PairedDifference:
         """Of independent samples: the distances to the ends of both intervals are squared and added."""
         value = one.value - scale * other.value
         below = math.hypot(one.value - one.low, scale * (other.high - other.value))
         above = math.hypot(one.high - one.value, scale * (other.value - other.low))
         n = min(one.n, other.n)
-        return cls(one, other, Estimate(value, value - below, value + above, n, one.unit), False)
+        return cls(one, other, IntervalEstimate(value, value - below, value + above, n, one.unit), False)
 
 
-def value_of(one: Result, what: str) -> float | None:
+def value_of(result: Result, what: str) -> float | None:
     """A number of one result; None where it has none."""
     head, _, setting = what.partition(":")
-    attacked = one.outcome in ATTACKED
-    won = one.outcome == "success"
+    attacked = result.outcome in ATTACKED
+    won = result.outcome == "success"
     match head:
         case "before":
-            return float(_right(one.probs, one))
+            return float(_right(result.probs, result))
         case "after":
-            return float(_right(one.perturbed_probs, one))
+            return float(_right(result.perturbed_probs, result))
         case "lost":
-            return float(_right(one.probs, one) and not _right(one.perturbed_probs, one))
+            return float(_right(result.probs, result) and not _right(result.perturbed_probs, result))
         case "sample":
-            return float(_right(one.perturbed_probs, one)) if one.perturbed != one.original else None
+            return (
+                float(_right(result.perturbed_probs, result)) if result.perturbed != result.original else None
+            )
         case "upto":
-            return float(_right(one.perturbed_probs, one) or (won and one.share > float(setting)))
+            return float(_right(result.perturbed_probs, result) or (won and result.share > float(setting)))
         case "success":
             return float(won) if attacked else None
         case "queries":
-            return float(one.queries) if attacked else None
+            return float(result.queries) if attacked else None
         case "words":
-            return float(len(one.edits)) if won else None
+            return float(len(result.edits)) if won else None
         case "share":
-            return one.share if won else None
+            return result.share if won else None
         case "few":
-            return float(len(one.edits) <= int(setting)) if won else None
+            return float(len(result.edits) <= int(setting)) if won else None
         case "draws":
-            facts = dict(one.facts)
+            facts = dict(result.facts)
             return facts["draws_won"] / facts["draws"] if attacked and facts.get("draws") else None
         case "bleu":
-            return _bleu(one, one.output)
+            return _bleu(result, result.output)
         case "bleu-after":
-            return _bleu(one, one.perturbed_output)
+            return _bleu(result, result.perturbed_output)
         case "bleu-lost":
-            return _bleu(one, one.output) - _bleu(one, one.perturbed_output)
+            return _bleu(result, result.output) - _bleu(result, result.perturbed_output)
     raise ValueError(f"a run has no {what!r}")
 
 
-def _right(probs: tuple[float, ...], one: Result) -> bool:
-    return decided(probs) == one.label
+def _right(probs: tuple[float, ...], result: Result) -> bool:
+    return decided(probs) == result.label
 
 
-def _bleu(one: Result, output: str) -> float:
-    return sentence_score(output, dict(one.fields)[REFERENCE])
+def _bleu(result: Result, output: str) -> float:
+    return sentence_score(output, dict(result.fields)[REFERENCE])
 
 
-def shown(one: Estimate) -> str:
+def shown(one: IntervalEstimate) -> str:
     """`58.0 % (48.2–67.2)`, or a dash; without an interval where the rows are too few for one."""
     if not one.n or math.isnan(one.value):
         return "–"

@@ -12,7 +12,7 @@ from unfooled.papers.claims import Claim, Judgement
 from unfooled.papers.document import Block, Bullets, Grid, Heading, Image, Paragraph
 from unfooled.papers.findings import Findings, shown
 from unfooled.papers.paper import Cell, Paper, Plan, Scale, Table
-from unfooled.papers.stages import Attack, Chosen, Harden, Show, Train
+from unfooled.papers.stages import AttackStage, ChosenStage, HardenStage, ShowStage, TrainStage
 from unfooled.training.record import read_record
 
 _LEGEND = (
@@ -124,22 +124,22 @@ def _stages(findings: Findings) -> Grid:
 
 def _what(stage: Any, findings: Findings) -> str:
     match stage:
-        case Train():
+        case TrainStage():
             seed = dict(stage.options).get("seed", 0)
             return f"train {stage.family} on {stage.data.source}, seed {seed}{_steps(stage, findings)}"
-        case Harden():
+        case HardenStage():
             return f"{stage.method} of {stage.model} on {stage.data.source}{_steps(stage, findings)}"
-        case Attack():
+        case AttackStage():
             n = len(findings.results(stage.name))
             return f"{stage.attack} on {_model(stage.model)}, {n} rows, seed {stage.seed}"
-        case Show():
+        case ShowStage():
             return f"texts shown to {_model(stage.model)}, {len(findings.results(stage.name))} rows"
-        case Chosen():
+        case ChosenStage():
             return f"{stage.n} rows of the first {stage.of} that all models get right, seed {stage.seed}"
     return str(stage.kind)
 
 
-def _steps(stage: Train | Harden, findings: Findings) -> str:
+def _steps(stage: TrainStage | HardenStage, findings: Findings) -> str:
     """How far a training went."""
     record = read_record(findings.done[stage.name].folder / MODEL) or {}
     steps = record.get("metrics", {}).get("steps")

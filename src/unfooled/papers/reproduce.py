@@ -17,7 +17,7 @@ from unfooled.papers.paper import Paper, Plan, Scale, require_scale
 from unfooled.papers.pictures import draw
 from unfooled.papers.plans import NAMES, find_paper
 from unfooled.papers.provenance import provenance
-from unfooled.papers.runner import StageRunner, Watcher
+from unfooled.papers.runner import StageObserver, StageRunner
 from unfooled.papers.workers import helpers
 
 SUMMARY = "README.md"  # what a folder shows first
@@ -69,7 +69,7 @@ def reproduce(
     data: str | Path | None = None,
     so_far: bool = False,
     workers: int = 1,
-    watcher: Watcher | None = None,
+    watcher: StageObserver | None = None,
 ) -> Reproduction:
     """Do what `paper` did, at a scale, and write OUT/PAPER.md, .html and .json.
 

@@ -29,11 +29,11 @@ from unfooled.files import write_json
 from unfooled.papers import carry_out, translation
 from unfooled.papers.provenance import commit
 from unfooled.papers.stages import (
-    Attack,
+    AttackStage,
     Model,
     Rows,
     Stage,
-    Train,
+    TrainStage,
     described,
     in_order,
     is_file,
@@ -43,7 +43,7 @@ from unfooled.resources import store
 from unfooled.resources.vectors import NAMES as VECTORS
 from unfooled.runs.attack import Observer
 from unfooled.runs.lock import Lock
-from unfooled.training.watching import TrainObserver
+from unfooled.training.observer import TrainObserver
 from unfooled.victims.loading import load_victim
 
 FILE = "stage.json"
@@ -52,7 +52,7 @@ _KEPT = 4  # models in memory
 _PAUSE = 1.0  # seconds between looks at a stage that another process is at
 
 
-class Watcher:
+class StageObserver:
     """Told what is being done. The command line draws it; the default says nothing."""
 
     def begins(self, stage: Stage, number: int, total: int, *, finished: bool) -> None: ...
@@ -84,9 +84,9 @@ class Done:
 class StageRunner:
     """`work` keeps what was done; `data` is the folder of data sets, by default $UNFOOLED_DATA."""
 
-    def __init__(self, work: Path, data: Path | None = None, watcher: Watcher | None = None) -> None:
+    def __init__(self, work: Path, data: Path | None = None, watcher: StageObserver | None = None) -> None:
         self.work = work.expanduser().resolve()
-        self.watcher = watcher or Watcher()
+        self.watcher = watcher or StageObserver()
         given = data or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
         self.data_root = given.expanduser() if given else None
         self.done: dict[str, Done] = {}
@@ -134,10 +134,10 @@ class StageRunner:
         """Nor a missing resource. An attack that reads a stage's file is checked when that is there."""
         missing: set[str] = set()
         for stage in stages:
-            if isinstance(stage, Train):
+            if isinstance(stage, TrainStage):
                 named = {value for name, value in stage.options if name == "vectors" and value in VECTORS}
                 missing |= {name for name in named if not store.has(name)}
-            elif isinstance(stage, Attack) and not any(
+            elif isinstance(stage, AttackStage) and not any(
                 is_file(value) for _, value in (*stage.changes, *stage.everywhere)
             ):
                 missing |= set(missing_resources(self.recipe(stage).oracles()))
@@ -209,7 +209,7 @@ class StageRunner:
         needed = [self.done[name].fingerprint for name in needs_of(stage)]
         content = [self.data(rows).fingerprint() for rows in _rows_of(stage)]
         parts = [FORMAT, json.dumps(_plain(stage), sort_keys=True), *needed, *content]
-        if isinstance(stage, Attack):
+        if isinstance(stage, AttackStage):
             # A file of ours is known by the stage that made it; its path may change with the work folder.
             found = require_resources(self.recipe(stage))
             parts += [json.dumps(sorted(value for name, value in found.items() if not _is_path(name)))]
@@ -258,7 +258,7 @@ class StageRunner:
             self._models[model] = Averaged(victim, draws=model.draws) if model.draws else victim
         return self._models[model]
 
-    def recipe(self, stage: Attack) -> Recipe:
+    def recipe(self, stage: AttackStage) -> Recipe:
         recipe = carry_out.recipe_of(stage.attack)
         for name, value in self.filled(stage.everywhere).items():
             recipe = with_everywhere(recipe, name, value)

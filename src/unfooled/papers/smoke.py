@@ -15,7 +15,7 @@ from typing import Any
 
 from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.core.recipe import Recipe, load_recipe
-from unfooled.papers.stages import Fixture, Settings, settings
+from unfooled.papers.stages import FixtureStage, Settings, settings
 
 # Small, and large enough to learn these texts within seconds.
 ATTENTION: Settings = settings(
@@ -36,8 +36,8 @@ _LABELS = {
 }
 
 
-def fixtures(*names: str) -> tuple[Fixture, ...]:
-    return tuple(Fixture(name=name, what=name) for name in names)
+def fixtures(*names: str) -> tuple[FixtureStage, ...]:
+    return tuple(FixtureStage(name=name, what=name) for name in names)
 
 
 def make(what: str, folder: Path) -> None:

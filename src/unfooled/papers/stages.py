@@ -40,7 +40,7 @@ class Stage:
 
     @property
     def kind(self) -> str:
-        return type(self).__name__.lower()
+        return type(self).__name__.removesuffix("Stage").lower()
 
     def needs(self) -> tuple[str, ...]:
         """Names of the stages whose outcome it uses."""
@@ -65,7 +65,7 @@ class Model:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Train(Stage):
+class TrainStage(Stage):
     """`unfooled train`."""
 
     family: str
@@ -75,7 +75,7 @@ class Train(Stage):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Harden(Stage):
+class HardenStage(Stage):
     """`unfooled harden` with a method that trains; further, the model to start from."""
 
     method: str
@@ -88,14 +88,14 @@ class Harden(Stage):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words(Stage):
+class WordsStage(Stage):
     """`unfooled words`: which words speak for which class, in words.json."""
 
     data: Rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vocabulary(Stage):
+class VocabularyStage(Stage):
     """`size` words drawn from those that occur at least `least` times: one per line in words.txt."""
 
     data: Rows
@@ -105,7 +105,7 @@ class Vocabulary(Stage):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen(Stage):
+class ChosenStage(Stage):
     """`n` rows, drawn at random from the first `of`, that every one of the models gets right."""
 
     models: tuple[Model, ...]
@@ -119,12 +119,13 @@ class Chosen(Stage):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attack(Stage):
+class AttackStage(Stage):
     """`unfooled attack`.
 
     `changes` are settings of the attack as for `--set`; a value `{NAME}` is the file that the stage NAME
-    made. `everywhere` are those of all parts, such as the encoder. `rows` names a stage: of a `Chosen` one
-    its rows, of a run those that its model still gets right. `measures` are taken of the texts found.
+    made. `everywhere` are those of all parts, such as the encoder. `rows` names a stage:
+    of a `ChosenStage` one its rows, of a run those that its model still gets right. `measures` are taken of
+    the texts found.
     """
 
     model: Model
@@ -143,7 +144,7 @@ class Attack(Stage):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Show(Stage):
+class ShowStage(Stage):
     """Texts shown to a model, nothing searched.
 
     With `data`: the rows as they are, and where the run `samples` found a text that fools its own model, that
@@ -161,7 +162,7 @@ class Show(Stage):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transfer(Stage):
+class TransferStage(Stage):
     """`unfooled transfer`: what fools one model, shown to another."""
 
     run: str
@@ -172,7 +173,7 @@ class Transfer(Stage):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inside(Stage):
+class InsideStage(Stage):
     """How far the edits of a run move the model inside: distances, R_e, attention, layer 1; and Theorem 1."""
 
     run: str
@@ -184,7 +185,7 @@ class Inside(Stage):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fixture(Stage):
+class FixtureStage(Stage):
     """Small files for the smoke scale, made from nothing (see `smoke.py`)."""
 
     what: str
@@ -234,9 +235,9 @@ def described(value: Any) -> Any:
     """A stage as plain data, for fingerprints and files. What has its default value is left out."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {
-            one.name: described(getattr(value, one.name))
-            for one in dataclasses.fields(value)
-            if getattr(value, one.name) != one.default
+            field.name: described(getattr(value, field.name))
+            for field in dataclasses.fields(value)
+            if getattr(value, field.name) != field.default
         }
-        return {"kind": type(value).__name__.lower(), **fields}
+        return {"kind": type(value).__name__.removesuffix("Stage").lower(), **fields}
     return [described(one) for one in value] if isinstance(value, tuple) else value

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unfooled.papers.stages import Attack, Model, Rows, Stage, Train
+from unfooled.papers.stages import AttackStage, Model, Rows, Stage, TrainStage
 from unfooled.plugins import registry
-from unfooled.training.watching import TrainObserver
+from unfooled.training.observer import TrainObserver
 
 FAMILIES = ("seq2seq-",)
 VICTIMS = {"lstm": "seq2seq-lstm", "transformer": "seq2seq-transformer"}
@@ -30,11 +30,11 @@ def stages(train_on: Rows, test: Rows, n: dict[str, int]) -> list[Stage]:
     if not available():
         return []
     made: list[Stage] = [
-        Train(name=f"translation-{victim}", family=family, data=train_on)
+        TrainStage(name=f"translation-{victim}", family=family, data=train_on)
         for victim, family in VICTIMS.items()
     ]
     made += [
-        Attack(
+        AttackStage(
             name=f"translation-{victim}-{attack}",
             model=Model(stage=f"translation-{victim}"),
             data=test,
@@ -54,7 +54,7 @@ def load(rows: Rows, source: str) -> Any:
     )
 
 
-def train(stage: Train, data: Callable[[Rows], Any], out: Path, observer: TrainObserver) -> None:
+def train(stage: TrainStage, data: Callable[[Rows], Any], out: Path, observer: TrainObserver) -> None:
     """The split `val` decides which epoch is kept."""
     registry.load("trainer", "translation")(
         stage.family,

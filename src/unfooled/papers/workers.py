@@ -19,7 +19,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import NoReturn
 
-from unfooled.papers.runner import StageRunner, Watcher
+from unfooled.papers.runner import StageObserver, StageRunner
 from unfooled.papers.stages import Stage
 from unfooled.runs.workers import no_current_folder, no_interrupts, threads
 
@@ -29,7 +29,7 @@ _LAST_WORDS = 5.0  # the same, when the process that started it is gone
 
 @contextmanager
 def helpers(
-    number: int, stages: Sequence[Stage], work: Path, data: Path | None, watcher: Watcher
+    number: int, stages: Sequence[Stage], work: Path, data: Path | None, watcher: StageObserver
 ) -> Iterator[None]:
     """`number` processes at `stages` for as long as the block lasts; all share the cores of this one."""
     if number < 1:
@@ -52,7 +52,7 @@ def helpers(
             _dismiss(processes, watcher)
 
 
-def _dismiss(processes: Sequence[BaseProcess], watcher: Watcher) -> None:
+def _dismiss(processes: Sequence[BaseProcess], watcher: StageObserver) -> None:
     killed = [
         -process.exitcode for process in processes if process.exitcode is not None and process.exitcode < 0
     ]

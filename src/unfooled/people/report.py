@@ -21,7 +21,7 @@ from unfooled.runs.file import RunFile
 
 def headline(figures: Figures) -> str:
     """The one sentence to remember."""
-    attacked = [one for one in figures.sources if one.attack]
+    attacked = [source for source in figures.sources if source.attack]
     told = []
     judged = [one for one in attacked if one.accuracy.n]
     if judged:
@@ -29,19 +29,19 @@ def headline(figures: Figures) -> str:
             "People still give the true class to the texts that fooled the model: "
             + ", ".join(f"{one.accuracy.value:.0%} for {one.name}" for one in judged)
         )
-        plain = next((one for one in figures.sources if not one.attack and one.accuracy.n), None)
+        plain = next((source for source in figures.sources if not source.attack and source.accuracy.n), None)
         if plain:
             told[-1] += f" (originals: {plain.accuracy.value:.0%})"
     for question in figures.questions:
         if question.kind == "scale":
-            found = [one for one in figures.sources if one.scales[question.id].n]
+            found = [source for source in figures.sources if source.scales[question.id].n]
             if found:
                 told.append(
                     f"{question.id.capitalize()} from 1 to 5: "
                     + ", ".join(f"{one.scales[question.id].value:.1f} for {one.name}" for one in found)
                 )
     best = max(
-        (one for one in figures.sources if one.readability),
+        (source for source in figures.sources if source.readability),
         key=lambda one: one.readability.value if one.readability else 0.0,
         default=None,
     )
@@ -90,8 +90,8 @@ def read_people(path: Path, runs: Sequence[Path]) -> People:
 def people(figures: Figures) -> People:
     scales = [question.id for question in figures.questions if question.kind == "scale"]
     labels = any(question.kind == "label" for question in figures.questions)
-    pairs = any(one.readability for one in figures.sources)
-    measures = list(dict.fromkeys(name for one in figures.sources for name in one.measures))
+    pairs = any(source.readability for source in figures.sources)
+    measures = list(dict.fromkeys(name for source in figures.sources for name in source.measures))
     columns = ["texts of", "items", *(["right class"] if labels else []), *scales]
     columns += [*(["readability"] if pairs else []), *measures]
     passed = sum(one.checks_passed for one in figures.annotators)
@@ -104,7 +104,7 @@ def people(figures: Figures) -> People:
             "over the items."
         ),
         columns=tuple(columns),
-        rows=tuple(_row(one, labels, scales, pairs, measures) for one in figures.sources),
+        rows=tuple(_row(source, labels, scales, pairs, measures) for source in figures.sources),
         agreement=tuple(_agreement(one) for one in figures.agreement),
         correlations=tuple(_correlation(one) for one in figures.correlations),
         disputes=tuple(

@@ -18,7 +18,7 @@ SERIES = 6  # colours s0 … s5 of the style sheet; further lines use them again
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """Values `ys` between `lows` and `highs` at the places `xs`."""
 
     name: str
@@ -30,7 +30,7 @@ class Line:
 
 
 def line_chart(
-    lines: Sequence[Line], *, title: str, x_name: str, x_form: str = "{:g}", log_x: bool = False
+    lines: Sequence[ChartLine], *, title: str, x_name: str, x_form: str = "{:g}", log_x: bool = False
 ) -> str:
     """Shares between 0 and 1 over `x`, each with its interval as a band."""
     places = sorted({x for line in lines for x in line.xs})

@@ -13,7 +13,7 @@ _MOST_GROUPS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ComparisonTable:
     title: str
     caption: str
     columns: tuple[str, ...]
@@ -43,7 +43,7 @@ def comparisons(views: Sequence[View]) -> list[str]:
     return told
 
 
-def tables(views: Sequence[View]) -> list[Table]:
+def tables(views: Sequence[View]) -> list[ComparisonTable]:
     """The ablation table, and the splits of the BAE paper where its three runs are there."""
     found = [_ablation(views), _splits(views)]
     return [table for table in found if table is not None]
@@ -55,7 +55,7 @@ def comparison_charts(views: Sequence[View]) -> list[Chart]:
     return [chart for chart in found if chart is not None and chart.svg]
 
 
-def _ablation(views: Sequence[View]) -> Table | None:
+def _ablation(views: Sequence[View]) -> ComparisonTable | None:
     pairs = [(other, differences(views[0].ledger, other.ledger)) for other in _paired(views)[1:]]
     names = list(dict.fromkeys(one.name for _, found in pairs for one in found))
     if not names:
@@ -64,7 +64,7 @@ def _ablation(views: Sequence[View]) -> Table | None:
     for other, found in pairs:
         cells = {one.name: _cell(one) for one in found}
         lines.append((other.name, *(cells.get(name, "–") for name in names)))
-    return Table(
+    return ComparisonTable(
         title=f"What changes against {views[0].name}",
         caption="Each run minus the first, over the examples that both have, with 95 % intervals.",
         columns=("run", *names),
@@ -79,7 +79,7 @@ def _cell(one: Difference) -> str:
     return f"{value}{unit} ({low} to {high}, n = {one.n:,})"
 
 
-def _splits(views: Sequence[View]) -> Table | None:
+def _splits(views: Sequence[View]) -> ComparisonTable | None:
     places = by_attack([view.attack for view in views])
     if places is None:
         return None
@@ -100,7 +100,7 @@ def _splits(views: Sequence[View]) -> Table | None:
          f"{rate.low:.1%} – {rate.high:.1%}")
         for name, rate in bae_splits(found, *places).items()
     )  # fmt: skip
-    return Table(
+    return ComparisonTable(
         title="Insertions or replacements: the splits A, B and C",
         caption=f"Of the {found.n:,} examples that all three runs attacked.",
         columns=("split", "meaning", "examples", "share", "95 % interval"),
@@ -135,8 +135,8 @@ def _transfers(views: Sequence[View]) -> Chart | None:
     scored = [view for view in views if view.transfers]
     if not scored:
         return None
-    targets = list(dict.fromkeys(one.target for view in scored for one in view.transfers))
-    rates = [{one.target: one.rate for one in view.transfers} for view in scored]
+    targets = list(dict.fromkeys(transfer.target for view in scored for transfer in view.transfers))
+    rates = [{transfer.target: transfer.rate for transfer in view.transfers} for view in scored]
     title = "Texts that also fool other models"
     rows = [view.name for view in scored]
     cells = [[row[name].value if name in row else None for name in targets] for row in rates]
@@ -147,9 +147,9 @@ def _transfers(views: Sequence[View]) -> Chart | None:
         "texts whose original that model gets right.",
         columns=("run", "made for", "read by", "fooled as well", "95 % interval", "n"),
         lines=tuple(
-            (view.name, one.source, one.target, f"{one.rate.value:.1%}",
-             f"{one.rate.low:.1%} – {one.rate.high:.1%}", f"{one.rate.n:,}")
-            for view in scored for one in view.transfers
+            (view.name, transfer.source, transfer.target, f"{transfer.rate.value:.1%}",
+             f"{transfer.rate.low:.1%} – {transfer.rate.high:.1%}", f"{transfer.rate.n:,}")
+            for view in scored for transfer in view.transfers
         ),
     )  # fmt: skip
 

@@ -28,7 +28,7 @@ MISSING = "retuned: missing"
 
 def table_rows(evaluation: Evaluation) -> list[tuple[str, ...]]:
     """One row per model; a row of dashes stands for a control that is not there."""
-    rows = [_row(one) for one in evaluation.models]
+    rows = [_row(model) for model in evaluation.models]
     if evaluation.notes and len(rows) > 1:
         rows.insert(1, (MISSING, *["–"] * (len(HEADINGS) - 1)))
     return rows
@@ -39,23 +39,25 @@ def legend(evaluation: Evaluation) -> list[str]:
         "In brackets: 95 % intervals. pre-made: texts that fooled the base. under attack: the attack on the "
         "model itself. all checks: right under that attack and under every check. Errors are in no rate."
     ]
-    if any(one.chance != "none" for one in evaluation.models):
+    if any(model.chance != "none" for model in evaluation.models):
         lines.append(
             "* decides with the help of chance: a text counts as right if most fresh draws give its class. "
             "As the attack saw it, with one draw per text: "
-            + ", ".join(f"{one.name} {rate(one.seen)}" for one in evaluation.models if one.chance != "none")
+            + ", ".join(
+                f"{model.name} {rate(model.seen)}" for model in evaluation.models if model.chance != "none"
+            )
             + "."
         )
-    for one in evaluation.models:
+    for model in evaluation.models:
         shown = [
-            f"{visible(each.name)} {rate(each.under_attack)}" for each in one.classes if each.under_attack.n
+            f"{visible(each.name)} {rate(each.under_attack)}" for each in model.classes if each.under_attack.n
         ]
-        lines += [f"{one.name} under attack by class: {', '.join(shown)}."] if shown else []
-        if one.abstained.value > 0:
-            lines.append(f"{one.name} abstained under attack: {rate(one.abstained)}.")
+        lines += [f"{model.name} under attack by class: {', '.join(shown)}."] if shown else []
+        if model.abstained.value > 0:
+            lines.append(f"{model.name} abstained under attack: {rate(model.abstained)}.")
     lines += [f"! {evaluation.rows}."] if evaluation.rows else []
-    lines += [f"{one.name}: {one.tries}." for one in evaluation.models if one.tries.few]
-    lines += [f"! {one.name}: {caution}." for one in evaluation.models for caution in one.cautions]
+    lines += [f"{model.name}: {model.tries}." for model in evaluation.models if model.tries.few]
+    lines += [f"! {model.name}: {caution}." for model in evaluation.models for caution in model.cautions]
     return lines
 
 
@@ -64,7 +66,7 @@ def verdict_lines(evaluation: Evaluation) -> list[tuple[str, list[str]]]:
     return [(name, verdict.lines()) for name, verdict in evaluation.verdicts.items()]
 
 
-def check_rows(one: ModelReport) -> list[tuple[str, str, str]]:
+def check_rows(report: ModelReport) -> list[tuple[str, str, str]]:
     """What each check did: its name, what it broke, its note."""
     return [
         (
@@ -72,7 +74,7 @@ def check_rows(one: ModelReport) -> list[tuple[str, str, str]]:
             f"{check.broken} more broken, {check.tried} tried" if check.ran else "–",
             check.note + (f"; {check.errors} errors" if check.errors else ""),
         )
-        for check in one.checks
+        for check in report.checks
     ]
 
 
@@ -121,24 +123,24 @@ def markdown(evaluation: Evaluation) -> str:
             *(f"- {in_markdown(one)}" for one in rest),
         ]
     lines += ["", "## Checks", ""]
-    for one in evaluation.models:
-        lines += [f"### {in_markdown(one.name)}", "", "| check | result | note |", "|---|---|---|"]
-        lines += ["| " + " | ".join(map(in_markdown, row)) + " |" for row in check_rows(one)] + [""]
+    for model in evaluation.models:
+        lines += [f"### {in_markdown(model.name)}", "", "| check | result | note |", "|---|---|---|"]
+        lines += ["| " + " | ".join(map(in_markdown, row)) + " |" for row in check_rows(model)] + [""]
     lines += [in_markdown(note) for note in evaluation.notes if not evaluation.verdicts]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _row(one: ModelReport) -> tuple[str, ...]:
-    mark = "*" if one.chance != "none" else ""
+def _row(report: ModelReport) -> tuple[str, ...]:
+    mark = "*" if report.chance != "none" else ""
     return (
-        f"{one.name}{mark}",
-        rate(one.clean),
-        _bracketed(f"{100 * one.f1:.1f}", f"{100 * one.f1_low:.1f}", f"{100 * one.f1_high:.1f}"),
-        rate(one.premade),
-        rate(one.active),
-        rate(one.worst),
-        _mean(one.queries),
-        f"{_mean(one.words)}, {100 * one.share.value:.1f} %" if one.words.n else "–",
+        f"{report.name}{mark}",
+        rate(report.clean),
+        _bracketed(f"{100 * report.f1:.1f}", f"{100 * report.f1_low:.1f}", f"{100 * report.f1_high:.1f}"),
+        rate(report.premade),
+        rate(report.active),
+        rate(report.worst),
+        _mean(report.queries),
+        f"{_mean(report.words)}, {100 * report.share.value:.1f} %" if report.words.n else "–",
     )
 
 

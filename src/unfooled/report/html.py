@@ -25,12 +25,12 @@ import unfooled
 from unfooled.checks.transfer import Transfer, stored_transfers
 from unfooled.core.result import OUTCOMES, Result
 from unfooled.errors import RunFileError
-from unfooled.metrics.columns import Column, Ledger
+from unfooled.metrics.columns import Column, ResultColumns
 from unfooled.metrics.summary import Summary, only_class, summarise
 from unfooled.plugins import registry
 from unfooled.report.comparison import comparison_charts, comparisons, tables
 from unfooled.report.diffs import output_pieces, pieces, visible
-from unfooled.report.interpretation import Chart, Hint, Verdict, charts, hints, judge
+from unfooled.report.interpretation import Chart, Hint, RunVerdict, charts, hints, judge
 from unfooled.report.tables import counts_line, footnotes, summary_rows
 from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import REMARK, RunFile
@@ -49,8 +49,8 @@ class RunView:
     data: str
     labels: tuple[str, ...]
     summary: Summary
-    ledger: Ledger
-    verdict: Verdict
+    ledger: ResultColumns
+    verdict: RunVerdict
     preflight: tuple[str, ...]
     settings: str
     data_fingerprint: str
@@ -74,8 +74,8 @@ class RunView:
     @property
     def error_notes(self) -> list[dict[str, Any]]:
         return [
-            {"message": visible(one.message), "count": one.count, "key": one.key}
-            for one in self.summary.error_notes
+            {"message": visible(note.message), "count": note.count, "key": note.key}
+            for note in self.summary.error_notes
         ]
 
     @property
@@ -201,7 +201,7 @@ def _view(number: int, path: Path, told: Path, name: str) -> RunView:
         header = file.header
         labels = file.labels
         summary = summarise(file)
-        ledger = Ledger.read(file.results(), only=only_class(file))
+        ledger = ResultColumns.read(file.results(), only=only_class(file))
         measures = {name: _column(ledger, file.measured(name)) for name in file.measures()}
     environment = header["environment"]
     drawn = {name: header.pop(REMARK + name, None) for name in registry.names("run-charts")}  # no settings
@@ -228,7 +228,7 @@ def _view(number: int, path: Path, told: Path, name: str) -> RunView:
     )
 
 
-def _with_origin(verdict: Verdict, header: Mapping[str, Any]) -> Verdict:
+def _with_origin(verdict: RunVerdict, header: Mapping[str, Any]) -> RunVerdict:
     """An imported run says so before anything else."""
     if "imported" not in header["identity"]:
         return verdict
@@ -254,7 +254,7 @@ def _kept_charts(views: Sequence[RunView]) -> list[Chart]:
     ]
 
 
-def _column(ledger: Ledger, values: dict[int, float]) -> Column:
+def _column(ledger: ResultColumns, values: dict[int, float]) -> Column:
     return np.array([values.get(key, math.nan) for key in ledger.keys.tolist()], dtype=np.float64)
 
 
@@ -325,7 +325,7 @@ def _packed(views: Sequence[RunView]) -> str:
     return base64.b64encode(gzip.compress(text.encode("ascii"), 6, mtime=0)).decode("ascii")
 
 
-def _packed_row(number: int, at: int, ledger: Ledger, result: Result) -> list[Any]:
+def _packed_row(number: int, at: int, ledger: ResultColumns, result: Result) -> list[Any]:
     """In the order that page.js names."""
     changed = {"gone": 0, "new": 1}
     shown = [

@@ -16,8 +16,8 @@ from unfooled.core.result import ABSTAINED
 from unfooled.metrics.bleu import ScoreChange
 from unfooled.metrics.columns import (
     Column,
-    Ledger,
     Point,
+    ResultColumns,
     accuracy_at_least,
     accuracy_at_most,
     confusion,
@@ -25,7 +25,7 @@ from unfooled.metrics.columns import (
 )
 from unfooled.metrics.measures import parse_measure
 from unfooled.metrics.summary import Summary
-from unfooled.report.charts import Line, bar_chart, line_chart, matrix
+from unfooled.report.charts import ChartLine, bar_chart, line_chart, matrix
 
 SHARES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)
 FLOORS = (0.0, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -43,7 +43,7 @@ class View(Protocol):
     @property
     def summary(self) -> Summary: ...
     @property
-    def ledger(self) -> Ledger: ...
+    def ledger(self) -> ResultColumns: ...
     @property
     def data_fingerprint(self) -> str: ...
     @property
@@ -60,7 +60,7 @@ class View(Protocol):
     def number(self) -> int: ...  # its place on the page, and its colour
 
 
-class Verdict(NamedTuple):
+class RunVerdict(NamedTuple):
     tone: Literal["bad", "middling", "good", "none"]
     headline: str
     sentence: str
@@ -83,7 +83,7 @@ class Chart:
     legend: tuple[tuple[str, int], ...] = ()  # names of runs and the numbers of their colours
 
 
-def judge(summary: Summary) -> Verdict:
+def judge(summary: Summary) -> RunVerdict:
     """The interval decides, not the middle: a small sample gets no strong word."""
     warnings = []
     if summary.errors:
@@ -94,7 +94,7 @@ def judge(summary: Summary) -> Verdict:
         )
     warnings += [f"{caution[0].upper()}{caution[1:]}." for caution in summary.cautions]
     if not summary.attacked:
-        return Verdict("none", "Nothing was attacked.", _why_nothing(summary), tuple(warnings))
+        return RunVerdict("none", "Nothing was attacked.", _why_nothing(summary), tuple(warnings))
     rate = summary.success_rate
     said = f"{rate.value:.0%} ({rate.low:.0%} to {rate.high:.0%}) of the {rate.n:,} examples"
     if summary.writes:
@@ -113,19 +113,19 @@ def judge(summary: Summary) -> Verdict:
             f"({summary.perturbed_share.value:.0%} of the text)."
         )
     if summary.tries.mostly_none:
-        return Verdict("none", "The attack could try next to nothing.", told, tuple(warnings))
+        return RunVerdict("none", "The attack could try next to nothing.", told, tuple(warnings))
     if rate.low > 0.5:
-        return Verdict("bad", "Fragile under this attack.", told, tuple(warnings))
+        return RunVerdict("bad", "Fragile under this attack.", told, tuple(warnings))
     if rate.high < 0.2:
-        return Verdict("good", "Holds up under this attack.", told, tuple(warnings))
+        return RunVerdict("good", "Holds up under this attack.", told, tuple(warnings))
     if rate.low > 0.2 and rate.high <= 0.5:
-        return Verdict("middling", "Breaks in part under this attack.", told, tuple(warnings))
+        return RunVerdict("middling", "Breaks in part under this attack.", told, tuple(warnings))
     if rate.high - rate.low > 0.2:
-        return Verdict("middling", "Too few examples to say how fragile it is.", told, tuple(warnings))
+        return RunVerdict("middling", "Too few examples to say how fragile it is.", told, tuple(warnings))
     headline = (
         "Breaks about as often as not." if rate.high > 0.5 else "Breaks now and then under this attack."
     )
-    return Verdict("middling", headline, told, tuple(warnings))
+    return RunVerdict("middling", headline, told, tuple(warnings))
 
 
 def _why_nothing(summary: Summary) -> str:
@@ -293,7 +293,7 @@ def _curve(
     if not any(points for _, points in curves):
         return None
     lines = [
-        Line(
+        ChartLine(
             view.name,
             [point.at for point in points],
             [point.accuracy.value for point in points],

@@ -12,14 +12,14 @@ _MOST_CLASSES = 8
 SIMILARITY = "similarity of the last edit"
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     name: str
     value: str
     interval: str
     n: str
 
 
-def summary_rows(summary: Summary) -> list[Row]:
+def summary_rows(summary: Summary) -> list[TableRow]:
     """Rates with their 95 % intervals and the number of examples behind them."""
     accuracy = [
         _rate("accuracy before attack", summary.accuracy_before),
@@ -45,7 +45,7 @@ def summary_rows(summary: Summary) -> list[Row]:
         _mean("words changed (of successes)", summary.words_changed, "{:.2f}"),
         _mean("words changed, share", summary.perturbed_share, "{:.1%}"),
         _mean("queries per attacked example", summary.queries, "{:.1f}"),
-        Row("queries, median (10 % – 90 % – 99 %)", *_percentiles(summary), str(summary.queries.n)),
+        TableRow("queries, median (10 % – 90 % – 99 %)", *_percentiles(summary), str(summary.queries.n)),
     ]
     if summary.draws.n:
         at = [row.name for row in rows].index(SUCCESS) + 1
@@ -57,7 +57,7 @@ def summary_rows(summary: Summary) -> list[Row]:
     return rows
 
 
-def _by_class(summary: Summary) -> list[Row]:
+def _by_class(summary: Summary) -> list[TableRow]:
     """A model that answers one class to everything holds on that class: the mean does not show it."""
     if summary.only:
         return []  # the table leads with the one class that was attacked
@@ -71,16 +71,16 @@ def _by_class(summary: Summary) -> list[Row]:
     ]
 
 
-def _abstentions(summary: Summary) -> list[Row]:
+def _abstentions(summary: Summary) -> list[TableRow]:
     """Ties, which are neither right nor another class; said only where there are any."""
     found = (("before", summary.abstained_before), ("under", summary.abstained_under_attack))
     return [_rate(f"abstained {when} attack", rate) for when, rate in found if rate.n and rate.value > 0]
 
 
-def _few_edits(tries: Tries) -> Row:
+def _few_edits(tries: Tries) -> TableRow:
     name = f"withstood fewer than {tries.bound} edits" if tries.bound > 1 else "withstood no edit at all"
     more = f"{tries.none} of them none at all" if tries.bound > 1 and tries.few else ""
-    return Row(name, str(tries.few), more, str(tries.n))
+    return TableRow(name, str(tries.few), more, str(tries.n))
 
 
 def _percentiles(summary: Summary) -> tuple[str, str]:
@@ -88,7 +88,7 @@ def _percentiles(summary: Summary) -> tuple[str, str]:
     return (f"{at[50]:.0f}", f"{at[10]:.0f} – {at[90]:.0f} – {at[99]:.0f}") if at else ("–", "")
 
 
-def _outputs(summary: Summary) -> list[Row]:
+def _outputs(summary: Summary) -> list[TableRow]:
     """Corpus scores of the outputs, and how sure the difference is."""
     rows = []
     for one in summary.outputs:
@@ -100,7 +100,7 @@ def _outputs(summary: Summary) -> list[Row]:
         )
         for when, (value, low, high), form, more in parts:
             interval = f"{form.format(low)} – {form.format(high)}{more}"
-            rows.append(Row(f"{name} {when}", form.format(value), interval, str(one.n)))
+            rows.append(TableRow(f"{name} {when}", form.format(value), interval, str(one.n)))
     return rows
 
 
@@ -122,16 +122,16 @@ def counts_line(summary: Summary) -> str:
     return f"{summary.total} examples: {counts}"
 
 
-def _rate(name: str, rate: Rate) -> Row:
+def _rate(name: str, rate: Rate) -> TableRow:
     if not rate.n:
-        return Row(name, "–", "", "0")
-    return Row(name, f"{rate.value:.1%}", f"{rate.low:.1%} – {rate.high:.1%}", str(rate.n))
+        return TableRow(name, "–", "", "0")
+    return TableRow(name, f"{rate.value:.1%}", f"{rate.low:.1%} – {rate.high:.1%}", str(rate.n))
 
 
-def _mean(name: str, mean: Mean, form: str) -> Row:
+def _mean(name: str, mean: Mean, form: str) -> TableRow:
     if not mean.n:
-        return Row(name, "–", "", "0")
-    return Row(
+        return TableRow(name, "–", "", "0")
+    return TableRow(
         name, _shown(mean.value, form), f"{_shown(mean.low, form)} – {_shown(mean.high, form)}", str(mean.n)
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unfooled.batching import Meter
-from unfooled.resources.fillmask import FillIn, FillMask, MaskItem
+from unfooled.resources.fillmask import FillIn, FillMaskOracle, MaskItem
 
 DEPTH = 500  # words that each model names, or ten times as many as are asked for
 
@@ -18,7 +18,7 @@ DEPTH = 500  # words that each model names, or ten times as many as are asked fo
 class Blend:
     """Answers fill-mask questions; company does not matter where it does not to either model."""
 
-    def __init__(self, one: FillMask, other: FillMask) -> None:
+    def __init__(self, one: FillMaskOracle, other: FillMaskOracle) -> None:
         self._models = (one, other)
         self.batch_size = min(one.batch_size, other.batch_size)
         self.meter: Meter | None = getattr(one, "meter", None) or getattr(other, "meter", None)

@@ -38,7 +38,7 @@ _PROBE = ("rel_syn", "good")
 _INVALID = "the address is not valid"
 
 
-class Item(NamedTuple):
+class DatamuseQuestion(NamedTuple):
     relation: str  # rel_syn: shares a sense; ml: means something like it
     word: str
 
@@ -93,7 +93,9 @@ class DatamuseOracle:
         gone: ResourceError | None = None
         pool = ThreadPoolExecutor(self._concurrency, thread_name_prefix="unfooled-datamuse")
         try:
-            sent: dict[Future[list[str]], str] = {pool.submit(self._fetch, one): one for one in questions}
+            sent: dict[Future[list[str]], str] = {
+                pool.submit(self._fetch, question): question for question in questions
+            }
             for future in as_completed(sent):
                 if future.cancelled():
                     continue
@@ -154,7 +156,7 @@ class CachedDatamuse:
     def __call__(self, items: Sequence[tuple[str, str]], /) -> list[tuple[str, ...] | None]:
         questions = [_question(*item) for item in items]
         known = self._cache.get(self.address, questions)
-        return [tuple(known[one]) if one in known else None for one in questions]
+        return [tuple(known[question]) if question in known else None for question in questions]
 
 
 class _Trouble(NamedTuple):

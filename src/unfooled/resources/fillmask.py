@@ -48,7 +48,7 @@ class FillIn(NamedTuple):
     score: float
 
 
-class FillMask(Protocol):
+class FillMaskOracle(Protocol):
     """What every variant of the oracle is."""
 
     @property
@@ -230,14 +230,14 @@ def _narrow(places: Any, _body: Any, _inputs: Any, output: Any) -> Any:
     return output
 
 
-class Vocabulary(NamedTuple):
+class WholeWords(NamedTuple):
     """The whole words of a tokenizer: ids in order, and how each is written."""
 
     ids: tuple[int, ...]
     words: tuple[str, ...]
 
 
-def whole_words(tokenizer: Any, size: int) -> Vocabulary:
+def whole_words(tokenizer: Any, size: int) -> WholeWords:
     """Tokens that are a word by themselves: no pieces of words, no special tokens, no punctuation."""
     tokens = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
     special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
@@ -257,7 +257,7 @@ def whole_words(tokenizer: Any, size: int) -> Vocabulary:
             "the model's vocabulary has no whole words",
             "use a masked language model whose tokens are words or pieces of words",
         )
-    return Vocabulary(tuple(words.values()), tuple(words))
+    return WholeWords(tuple(words.values()), tuple(words))
 
 
 def _from_bytes(token: str) -> str:
@@ -293,7 +293,7 @@ def _frame(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(ids[: inner[0]]), tuple(ids[inner[-1] + 1 :])
 
 
-def open_fill_mask(variant: str = "") -> FillMask:
+def open_fill_mask(variant: str = "") -> FillMaskOracle:
     """Variant "" or "masked-lm" is the default, "trigram" needs no training; else a folder or hub name.
     Two of them joined by "+" answer together."""
     if both := _two(variant):

@@ -36,7 +36,7 @@ class Score(NamedTuple):
         return math.exp(min(-self.per_unit, 700.0))
 
 
-class Fluency(Protocol):
+class FluencyOracle(Protocol):
     """What every variant of the oracle is."""
 
     @property
@@ -76,7 +76,7 @@ class TrigramFluency:
         ]
 
 
-def open_fluency(variant: str = "") -> Fluency:
+def open_fluency(variant: str = "") -> FluencyOracle:
     """Variant "" or "trigram" is the fast one; "smollm2", or a causal model's folder or hub name."""
     if variant in ("", NAME):
         return TrigramFluency(open_model())

@@ -59,7 +59,9 @@ def sentences(text: str) -> list[str]:
     printable = "".join(char if char.isprintable() else " " for char in text)
     lines = (_COMMAND.sub("", " ".join(one.split())) for one in _END.split(printable))
     return [
-        one for one in lines if one and len(one.split()) <= MOST_WORDS and len(one.encode()) <= MOST_BYTES
+        line
+        for line in lines
+        if line and len(line.split()) <= MOST_WORDS and len(line.encode()) <= MOST_BYTES
     ]
 
 

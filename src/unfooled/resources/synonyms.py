@@ -43,7 +43,7 @@ _ENDINGS: dict[str, tuple[tuple[str, str, str], ...]] = {
 }  # fmt: skip
 
 
-class Reading(NamedTuple):
+class WordForm(NamedTuple):
     """One way to understand a word: `base` of a part of speech in the form `slot` ("" is the base form)."""
 
     part: str
@@ -56,19 +56,19 @@ class SynonymOracle:
 
     def __init__(self, net: WordNet) -> None:
         self.net = net
-        self._irregular: dict[str, list[Reading]] = {}
+        self._irregular: dict[str, list[WordForm]] = {}
         for part, bases in net.irregular.items():
             for base, forms in bases.items():
                 for form in forms:
-                    self._irregular.setdefault(form, []).append(Reading(part, base, _slot(part, form)))
+                    self._irregular.setdefault(form, []).append(WordForm(part, base, _slot(part, form)))
         self._look_up = lru_cache(maxsize=_REMEMBERED)(self._find)
 
     def __call__(self, items: Sequence[tuple[str, int]], /) -> list[tuple[str, ...]]:
         return [self._look_up(word, senses) for word, senses in items]
 
-    def readings(self, word: str) -> list[Reading]:
+    def readings(self, word: str) -> list[WordForm]:
         """Every reading that WordNet knows, base forms first."""
-        found = [Reading(part, word, "") for part in PARTS]
+        found = [WordForm(part, word, "") for part in PARTS]
         found += self._irregular.get(word, [])
         found += _regular_readings(word)
         return [one for one in dict.fromkeys(found) if (one.part, one.base) in self.net.senses]
@@ -123,15 +123,15 @@ def _slot(part: str, form: str) -> str:
     return "est" if form.endswith("st") else "er"
 
 
-def _regular_readings(word: str) -> Iterator[Reading]:
+def _regular_readings(word: str) -> Iterator[WordForm]:
     for part, endings in _ENDINGS.items():
         for ending, instead, slot in endings:
             if not word.endswith(ending) or len(word) < len(ending) + 2:
                 continue
             stem = word.removesuffix(ending)
-            yield Reading(part, stem + instead, slot)
+            yield WordForm(part, stem + instead, slot)
             if slot not in ("", "s") and not instead and stem[-1] == stem[-2]:
-                yield Reading(part, stem[:-1], slot)  # stopped, bigger
+                yield WordForm(part, stem[:-1], slot)  # stopped, bigger
 
 
 def _regular(base: str, slot: str) -> str:

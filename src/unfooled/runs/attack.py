@@ -21,9 +21,9 @@ from unfooled.core.session import (
     Life,
     Session,
     Settings,
+    fit_recipe,
     open_inside,
     open_oracles,
-    prepared,
     require_capabilities,
     require_resources,
 )
@@ -172,7 +172,7 @@ def attack(
             raise DataError(f"{name}={most} leaves nothing to attack", f"{name} is at least 1")
     if workers < 1:
         raise DataError(f"workers={workers} makes no sense", "workers is at least 1")
-    recipe, notices = prepared(recipe, victim)
+    recipe, notices = fit_recipe(recipe, victim)
     for notice in notices:
         observer.noticed(notice)
     resources = require_resources(recipe)

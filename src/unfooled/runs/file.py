@@ -23,7 +23,7 @@ from unfooled.errors import RunFileError
 from unfooled.runs import sealed
 from unfooled.runs.lock import Lock
 from unfooled.runs.rows import dump, to_result, to_row
-from unfooled.runs.sealed import DamageError, Table
+from unfooled.runs.sealed import DamageError, SealedTable
 
 SCHEMA_VERSION = 3
 FILE = "run.sqlite"
@@ -32,8 +32,8 @@ _COMMIT_RESULTS = 200
 _COMMIT_SECONDS = 0.5
 _PAGE = 500
 
-HEADER = Table("header", ("key TEXT", "value TEXT NOT NULL"))
-RESULTS = Table(
+HEADER = SealedTable("header", ("key TEXT", "value TEXT NOT NULL"))
+RESULTS = SealedTable(
     "results",
     (
         "key INTEGER", "outcome TEXT NOT NULL", "label INTEGER NOT NULL", "fields TEXT NOT NULL",
@@ -43,8 +43,8 @@ RESULTS = Table(
         "facts TEXT NOT NULL",
     ),
 )  # fmt: skip
-COUNTERS = Table("counters", ("name TEXT", "value TEXT NOT NULL"))
-MEASURES = Table("measures", ("name TEXT", "key INTEGER", "value REAL"), keys=2)
+COUNTERS = SealedTable("counters", ("name TEXT", "value TEXT NOT NULL"))
+MEASURES = SealedTable("measures", ("name TEXT", "key INTEGER", "value REAL"), keys=2)
 _TABLES = (HEADER, RESULTS, COUNTERS, MEASURES)
 
 

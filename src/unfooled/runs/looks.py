@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.errors import RunFileError
-from unfooled.runs.remarks import read_remark, write_remark
+from unfooled.runs.notes import read_remark, write_remark
 
 REMARK = "looks"
 

@@ -25,25 +25,27 @@ def take(data: E, count: int, *, seed: int, first: bool = False) -> E:
     return data.only(data.nth_key(int(place)) for place in order[:count])
 
 
-class Choice(NamedTuple):
+class RowChoice(NamedTuple):
     """How many rows a limit stands for, and what must be said about them."""
 
     rows: int
     notice: str = ""
 
 
-def rows_for(data: Examples, recipe: Recipe, limit: int | None, *, seed: int, first: bool = False) -> Choice:
+def rows_for(
+    data: Examples, recipe: Recipe, limit: int | None, *, seed: int, first: bool = False
+) -> RowChoice:
     """How many rows hold the `limit` that are attacked: of an attack on one class, only its rows count.
 
     The data has its labels in the victim's order, and the recipe knows the number of the class.
     """
     if limit is None or (limit >= len(data) and not isinstance(recipe.goal, OnlyClass)):
-        return Choice(len(data))
+        return RowChoice(len(data))
     classes = np.array(data.classes(), dtype=np.int64)
     order = np.arange(classes.size) if first else stratified_order(classes, seed)
     count = _count(classes[order], recipe, limit)
     labels = getattr(data, "labels", ())
-    return Choice(count, missing_classes(classes, order[:count], labels))
+    return RowChoice(count, missing_classes(classes, order[:count], labels))
 
 
 def _count(classes: Numbers, recipe: Recipe, limit: int) -> int:

@@ -28,7 +28,7 @@ class DamageError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SealedTable:
     """`columns` are SQL definitions; the first `keys` of them name a row."""
 
     name: str
@@ -67,7 +67,7 @@ def prepare(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA cell_size_check=ON")
 
 
-def create(database: sqlite3.Connection, tables: Iterable[Table]) -> None:
+def create(database: sqlite3.Connection, tables: Iterable[SealedTable]) -> None:
     """Within a transaction of the caller."""
     database.execute(_SEALS)
     for table in tables:
@@ -75,7 +75,7 @@ def create(database: sqlite3.Connection, tables: Iterable[Table]) -> None:
         database.execute("INSERT INTO seals VALUES (?, 0, ?)", (table.name, f"{0:016x}"))
 
 
-def put(database: sqlite3.Connection, table: Table, rows: Sequence[Values]) -> None:
+def put(database: sqlite3.Connection, table: SealedTable, rows: Sequence[Values]) -> None:
     """Add rows, or replace those of the same keys, within a transaction of the caller."""
     same_key = " AND ".join(f"{column.split()[0]} = ?" for column in table.columns[: table.keys])
     marks = ", ".join("?" * (len(table.columns) + 1))
@@ -117,7 +117,7 @@ def _as_stored(value: Any, column: str) -> Any:
 
 
 def rows(
-    database: sqlite3.Connection, table: Table, clause: str = "", given: Values = ()
+    database: sqlite3.Connection, table: SealedTable, clause: str = "", given: Values = ()
 ) -> Iterator[tuple[Any, ...]]:
     """Rows whose checksums fit; `clause` is what follows the table's name in the query."""
     found = database.execute(f"SELECT {table.names}, checksum FROM {table.name} {clause}", given)
@@ -130,7 +130,7 @@ def has_table(database: sqlite3.Connection, name: str) -> bool:
     return database.execute(query, (name,)).fetchone() is not None
 
 
-def verify(database: sqlite3.Connection, tables: Sequence[Table]) -> None:
+def verify(database: sqlite3.Connection, tables: Sequence[SealedTable]) -> None:
     """Every page, every row and every seal, in one moment of a file that others may write."""
     _verify_schema(database, tables)
     database.execute("BEGIN")
@@ -154,7 +154,7 @@ def verify(database: sqlite3.Connection, tables: Sequence[Table]) -> None:
             database.execute("ROLLBACK")
 
 
-def _verify_schema(database: sqlite3.Connection, tables: Sequence[Table]) -> None:
+def _verify_schema(database: sqlite3.Connection, tables: Sequence[SealedTable]) -> None:
     """Exactly our tables: no trigger, view or column that somebody planted."""
     query = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_autoindex_%' OR sql IS NOT NULL"
     found = dict(database.execute(query).fetchall())

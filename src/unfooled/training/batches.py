@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from unfooled.training.course import Extra
-from unfooled.training.preparation import Rows
+from unfooled.training.preparation import LabelledTexts
 
 _POOL = 50  # batches whose rows are sorted by length together
 
 
-def features_of(tokenizer: Any, rows: Rows) -> list[dict[str, Any]]:
+def features_of(tokenizer: Any, rows: LabelledTexts) -> list[dict[str, Any]]:
     """Token ids, segment ids where the tokenizer has them, and the label of each row."""
     if not len(rows):
         return []
@@ -36,7 +36,7 @@ def add_extras(rows: Sequence[dict[str, Any]], extras: Mapping[int, Sequence[Ext
     numbers = sorted(extras)
     flat = [(n, one) for n in numbers for one in extras[n]]
     labels = np.array([rows[n]["labels"] for n, _ in flat], dtype=np.int64)
-    features = features_of(tokenizer, Rows([one.text for _, one in flat], labels))
+    features = features_of(tokenizer, LabelledTexts([one.text for _, one in flat], labels))
     for row in rows:
         row["extras"] = []
     for (n, one), feature in zip(flat, features, strict=True):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unfooled.core.victim import TextValue
 from unfooled.training.families import Value
+from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import Prepared
-from unfooled.training.watching import TrainObserver
 
 if TYPE_CHECKING:
     from unfooled.training.torch_families import TorchFamily

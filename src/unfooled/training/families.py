@@ -19,8 +19,8 @@ from unfooled.plugins import registry, unknown_name
 from unfooled.values import read_number, read_truth
 
 if TYPE_CHECKING:
+    from unfooled.training.observer import TrainObserver
     from unfooled.training.trainer import Trained
-    from unfooled.training.watching import TrainObserver
 
 Value: TypeAlias = int | float | str | bool
 

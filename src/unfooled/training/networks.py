@@ -13,8 +13,8 @@ from unfooled.model_folder import check_model_folder
 from unfooled.resources import store
 from unfooled.resources.vectors import NAMES, load_word_vectors
 from unfooled.training.families import Option, Value
-from unfooled.training.preparation import Prepared, Rows
-from unfooled.training.watching import TrainObserver
+from unfooled.training.observer import TrainObserver
+from unfooled.training.preparation import LabelledTexts, Prepared
 from unfooled.trust import granted
 from unfooled.victims.torch.huggingface import longest_input
 from unfooled.victims.torch.load_errors import require_vocabulary
@@ -218,7 +218,7 @@ def _naming(data: Prepared) -> dict[str, Any]:
     }
 
 
-def _strings(rows: Rows) -> Iterator[str]:
+def _strings(rows: LabelledTexts) -> Iterator[str]:
     for text in rows.texts:
         if isinstance(text, str):
             yield text

@@ -19,7 +19,7 @@ DEFAULT_SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Rows:
+class LabelledTexts:
     """Texts (or pairs) and their classes, in the order of the file."""
 
     texts: list[TextValue]
@@ -28,16 +28,18 @@ class Rows:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def take(self, indices: Sequence[int] | NDArray[Any]) -> Rows:
-        return Rows([self.texts[i] for i in indices], self.labels[np.asarray(indices, dtype=np.int64)])
+    def take(self, indices: Sequence[int] | NDArray[Any]) -> LabelledTexts:
+        return LabelledTexts(
+            [self.texts[i] for i in indices], self.labels[np.asarray(indices, dtype=np.int64)]
+        )
 
 
 @dataclass(frozen=True)
 class Prepared:
     """What a family learns from."""
 
-    train: Rows
-    valid: Rows  # empty where every row is trained on
+    train: LabelledTexts
+    valid: LabelledTexts  # empty where every row is trained on
     labels: tuple[str, ...]
     fields: int
     skipped: int  # rows that cannot be used
@@ -75,7 +77,7 @@ def prepare(data: Dataset, valid: Given | float = DEFAULT_SHARE, *, seed: int = 
     )
 
 
-def read_rows(data: Dataset) -> tuple[Rows, int]:
+def read_rows(data: Dataset) -> tuple[LabelledTexts, int]:
     """The usable rows, and how many are not."""
     texts: list[TextValue] = []
     labels: list[int] = []
@@ -86,7 +88,7 @@ def read_rows(data: Dataset) -> tuple[Rows, int]:
             continue
         texts.append(text_value(example))
         labels.append(example.label)
-    return Rows(texts, np.array(labels, dtype=np.int64)), skipped
+    return LabelledTexts(texts, np.array(labels, dtype=np.int64)), skipped
 
 
 def text_value(example: Example) -> TextValue:
@@ -116,7 +118,7 @@ def _aligned(valid: Dataset, data: Dataset) -> Dataset:
         ) from None
 
 
-def _check(rows: Rows, data: Dataset) -> None:
+def _check(rows: LabelledTexts, data: Dataset) -> None:
     if not len(rows):
         raise DataError(f"{data.name}: no row can be used for training", "check the text and label columns")
     found = np.unique(rows.labels)
@@ -128,7 +130,7 @@ def _check(rows: Rows, data: Dataset) -> None:
         )
 
 
-def joined(rows: Rows, more: Sequence[tuple[TextValue, int]]) -> Rows:
+def joined(rows: LabelledTexts, more: Sequence[tuple[TextValue, int]]) -> LabelledTexts:
     """The rows with more texts and classes behind them."""
     labels = np.array([label for _, label in more], dtype=np.int64)
-    return Rows([*rows.texts, *(text for text, _ in more)], np.concatenate([rows.labels, labels]))
+    return LabelledTexts([*rows.texts, *(text for text, _ in more)], np.concatenate([rows.labels, labels]))

@@ -13,6 +13,7 @@ from unfooled.errors import MissingExtraError, UserError
 from unfooled.files import put_in_place
 from unfooled.training import record
 from unfooled.training.families import Choice, Range, Value, settle
+from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import DEFAULT_SHARE, Prepared, prepare
 from unfooled.training.trainer import (
     ClassifierFamily,
@@ -21,7 +22,6 @@ from unfooled.training.trainer import (
     plan_of,
     train_prepared,
 )
-from unfooled.training.watching import TrainObserver
 
 Sampler = Literal["tpe", "random"]
 SAMPLERS = ("tpe", "random")
@@ -76,11 +76,11 @@ def sweep(
     }
     study_of = _opener()
     held = record.claim(folder, plan, resume=resume, restart=restart)
-    search = _Search(chosen, base, ranges, prepared, folder, data.name, watcher)
+    search = _Sweep(chosen, base, ranges, prepared, folder, data.name, watcher)
     return search.run(study_of(folder / record.STUDY), held, trials=trials, minutes=minutes, sampler=sampler)
 
 
-class _Search:
+class _Sweep:
     def __init__(
         self,
         family: ClassifierFamily,
@@ -108,7 +108,9 @@ class _Search:
         began = time.monotonic()
         close_abandoned(study, state)
         # A trial that was cut off is no trial: its number is drawn again, from what came before it.
-        done = [one for one in study.trials if one.state == state.COMPLETE or "broken" in one.user_attrs]
+        done = [
+            trial for trial in study.trials if trial.state == state.COMPLETE or "broken" in trial.user_attrs
+        ]
         for number in range(len(done), trials):
             if minutes is not None and number and time.monotonic() - began > minutes * 60:
                 self.observer.note(f"time is up after {number} of {trials} trials")
@@ -151,9 +153,9 @@ class _Search:
         self.observer.tried(number + 1, accuracy)
 
     def _finish(self, study: Any, state: Any, held: dict[str, Any]) -> Trained:
-        complete = [one for one in study.trials if one.state == state.COMPLETE]
+        complete = [trial for trial in study.trials if trial.state == state.COMPLETE]
         if not complete:
-            causes = [one.user_attrs["broken"] for one in study.trials if "broken" in one.user_attrs]
+            causes = [trial.user_attrs["broken"] for trial in study.trials if "broken" in trial.user_attrs]
             raise UserError(
                 f"no trial of the sweep could be trained{f': {causes[-1]}' if causes else ''}",
                 "add rows, or mend the option that does not fit; then begin again with --restart",

@@ -18,8 +18,8 @@ from unfooled.training.batches import add_extras, features_of, loader_of, pad
 from unfooled.training.course import weighted_loss
 from unfooled.training.families import Value
 from unfooled.training.networks import Maker, find_body, find_vectors
+from unfooled.training.observer import TrainObserver
 from unfooled.training.trainer import ClassifierFamily, Fitting
-from unfooled.training.watching import TrainObserver
 from unfooled.victims.torch.quiet import quiet
 
 MEMORY = 6e9  # bytes that the activations of one backward pass may take, by estimate

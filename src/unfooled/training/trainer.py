@@ -17,8 +17,8 @@ from unfooled.errors import UserError
 from unfooled.training import record
 from unfooled.training.course import Course
 from unfooled.training.families import Family, NamedData, Value, find_family, settle
+from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import DEFAULT_SHARE, Prepared, prepare
-from unfooled.training.watching import TrainObserver
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def signs_of(model: Any) -> Signs:
     settings = (getattr(model, "generation_config", None), model.config)
 
     def find(name: str) -> Any:
-        found = (getattr(one, name, None) for one in settings)
+        found = (getattr(setting, name, None) for setting in settings)
         return next((value for value in found if value is not None), None)
 
     ends = find("eos_token_id")

@@ -10,8 +10,8 @@ from typing import Any
 
 from unfooled.errors import UserError
 from unfooled.training.families import Family, NamedData, Option, Value
+from unfooled.training.observer import TrainObserver
 from unfooled.training.trainer import Trained
-from unfooled.training.watching import TrainObserver
 
 
 @dataclass(frozen=True, kw_only=True)

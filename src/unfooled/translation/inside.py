@@ -75,7 +75,7 @@ class LooksInside:
         The slope is taken at the word's vectors, at the keyword's best place of the given output. Only words
         that are one piece have a vector of their own; the others are left out.
         """
-        asked = [Pulled(*one) for one in items]
+        asked = [Pulled(*item) for item in items]
         words, table = self._word_table()
         rows, owners = self._with_offsets([one.text for one in asked])
         along = [self._target(one.along) for one in asked]

@@ -10,7 +10,7 @@ from typing import Any
 from unfooled.core.result import ATTACKED
 from unfooled.core.victim import Victim
 from unfooled.runs.file import RunFile
-from unfooled.runs.remarks import write_remark
+from unfooled.runs.notes import write_remark
 
 ATTENTION = "attention"  # the remark that holds maps of a few examples; the report's charts have this name
 MAPPED = 6  # examples whose attention is kept for the report

@@ -24,7 +24,7 @@ class WritingOracle:
     def __call__(self, items: Sequence[Any], /) -> list[Written]:
         asked = [Asked(*item) for item in items]
         answers = self.victim.write(asked)
-        if len(answers) != len(asked) or not all(isinstance(one.output, str) for one in answers):
+        if len(answers) != len(asked) or not all(isinstance(answer.output, str) for answer in answers):
             raise VictimError(
                 f"{self.victim.name} did not write one text for each of {len(asked)}",
                 "let write return one Written per question",

@@ -289,12 +289,12 @@ def _in_folder(folder: Path, columns: Sequence[str] | None, split: str, encoding
             f"{folder.name}: there is no split {split!r}", f"choose --split from {', '.join(sorted(found))}"
         )
     files = found[split]
-    if not columns or len(columns) != 2 or any(one not in files for one in columns):
+    if not columns or len(columns) != 2 or any(column not in files for column in columns):
         raise DataError(
             f"{folder.name}: from which language to which?",
             f"name two of {', '.join(sorted(files))} in order: --text-column {','.join(sorted(files)[:2])}",
         )
-    paths = tuple(files[one] for one in columns)
+    paths = tuple(files[column] for column in columns)
     return TextFiles(paths, tuple(columns), encoding, title=f"{folder.name}/{split}")
 
 

@@ -18,6 +18,7 @@ from unfooled.metrics import bleu
 from unfooled.training import record
 from unfooled.training.batches import loader_of
 from unfooled.training.families import Value, find_family, settle
+from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import DEFAULT_SHARE
 from unfooled.training.torch_families import (
     at_home,
@@ -31,7 +32,6 @@ from unfooled.training.torch_families import (
     watch,
 )
 from unfooled.training.trainer import Trained
-from unfooled.training.watching import TrainObserver
 from unfooled.translation.decoding import longest_output, signs_of, write_greedily
 from unfooled.translation.families import TranslatorFamily
 from unfooled.translation.inside import WORDS

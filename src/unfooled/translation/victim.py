@@ -124,19 +124,22 @@ class TranslatorVictim(LooksInside, Reloadable):
     def write(self, asked: Sequence[Asked], /) -> list[Written]:
         """One output per text and, where a keyword is asked about, how near it is."""
         questions = [Asked(*one) for one in asked]
-        texts = list(dict.fromkeys(one.text for one in questions))
+        texts = list(dict.fromkeys(question.text for question in questions))
         sources = dict(zip(texts, self._sources(texts), strict=True))
         rows = list(dict.fromkeys(sources.values()))
         tokens = dict(zip(rows, self._write(rows), strict=True))
         outputs = self.tokenizer.batch_decode([list(tokens[row]) for row in rows], skip_special_tokens=True)
         said = dict(zip(rows, (output.strip() for output in outputs), strict=True))
         near = [
-            (sources[one.text], tokens[sources[one.text]], self._pieces(one.keyword))
-            for one in questions
-            if one.keyword
+            (sources[question.text], tokens[sources[question.text]], self._pieces(question.keyword))
+            for question in questions
+            if question.keyword
         ]
         nearness = iter(self._nearness(near))
-        return [Written(said[sources[one.text]], next(nearness) if one.keyword else 0.0) for one in questions]
+        return [
+            Written(said[sources[question.text]], next(nearness) if question.keyword else 0.0)
+            for question in questions
+        ]
 
     def translate(self, texts: Sequence[str], /) -> list[str]:
         return [one.output for one in self.write([Asked(text) for text in texts])]

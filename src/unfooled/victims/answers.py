@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unfooled.core.victim import Probabilities, one_hot, sigmoid_pair, softmax
-from unfooled.core.victim_oracle import Range, require_one_probability
+from unfooled.core.victim_oracle import ScoreRange, require_one_probability
 from unfooled.errors import VictimError
 from unfooled.victims.labels import is_numbered
 
@@ -29,7 +29,7 @@ _FORMS = "answer a score per class, a score by label name, or a label, one answe
 class Answers(NamedTuple):
     scores: Probabilities
     hard: bool  # decided labels, turned into ones and zeros
-    raw: Range = Range()  # of what a softmax made probabilities of
+    raw: ScoreRange = ScoreRange()  # of what a softmax made probabilities of
 
 
 def as_rows(raw: Any) -> list[Any]:
@@ -69,7 +69,7 @@ def interpret(raw: Any, count: int, labels: Sequence[str], *, logits: bool = Fal
 
 
 def _soft(matrix: Probabilities, logits: bool) -> Answers:
-    return Answers(softmax(matrix), False, Range.of(matrix)) if logits else Answers(matrix, hard=False)
+    return Answers(softmax(matrix), False, ScoreRange.of(matrix)) if logits else Answers(matrix, hard=False)
 
 
 def find_labels(raw: Any) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ def _binary(rows: list[Any], labels: Sequence[str], logits: bool) -> Answers:
         )
     second = np.array([_number(row) for row in rows], dtype=np.float64)
     if logits:
-        return Answers(sigmoid_pair(second), False, Range.of(second))
+        return Answers(sigmoid_pair(second), False, ScoreRange.of(second))
     require_one_probability([number for number in second.tolist() if np.isfinite(number)] or [0.0])
     return Answers(np.stack([1.0 - second, second], axis=1), hard=False)
 

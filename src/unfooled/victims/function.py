@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from unfooled.core.victim import SPECIMEN, Probabilities, Reloadable, TextValue, Victim, digest
-from unfooled.core.victim_oracle import DECIMALS, Range
+from unfooled.core.victim_oracle import DECIMALS, ScoreRange
 from unfooled.errors import UserError, VictimError
 from unfooled.victims.answers import Answers, find_labels, interpret
 from unfooled.victims.labels import settle_labels
@@ -63,7 +63,7 @@ class FunctionVictim(Reloadable):
         self.batch_size = batch_size
         self._labels = None if labels is None else tuple(labels)
         self._hard: bool | None = None
-        self.raw_range = Range()  # of the numbers that a softmax was applied to
+        self.raw_range = ScoreRange()  # of the numbers that a softmax was applied to
         self._fingerprint = ""
         self.unsteady = False  # two answers to the same texts differed, so the fingerprint leaves them out
 

@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.core.victim import Probabilities, TextValue, Victim, margins_of, option
-from unfooled.core.victim_oracle import DECIMALS, FEW, SCALE, SEVERAL, NotProbabilitiesError, Range, validate
+from unfooled.core.victim_oracle import (
+    DECIMALS,
+    FEW,
+    SCALE,
+    SEVERAL,
+    NotProbabilitiesError,
+    ScoreRange,
+    validate,
+)
 from unfooled.errors import UserError, VictimError
 
 Verdict = Literal["ok", "warning", "fail"]
@@ -183,7 +191,7 @@ def _answers(victim: Victim, scores: Probabilities) -> Check:
             "decided labels without scores",
             "attacks that climb scores are blind here; use decision-based ones",
         )
-    if problem := _no_logits(getattr(victim, "raw_range", Range())):
+    if problem := _no_logits(getattr(victim, "raw_range", ScoreRange())):
         return problem
     if margins := margins_of(victim):
         return Check("answers", "ok", f"{margins}; over {', '.join(victim.labels)}")
@@ -192,7 +200,7 @@ def _answers(victim: Victim, scores: Probabilities) -> Check:
     return Check("answers", "ok", f"probabilities over {', '.join(victim.labels)}")
 
 
-def _no_logits(raw: Range) -> Check | None:
+def _no_logits(raw: ScoreRange) -> Check | None:
     """A softmax was asked for, but the numbers are none that one is made for."""
     if raw.texts < FEW or raw.low < -1.0 or raw.high > 1.0:
         return None

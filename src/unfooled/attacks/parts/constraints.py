@@ -21,7 +21,7 @@ Scale = Literal["cosine", "angular", "arccos"]
 _NEAREST = {"use": "universal-sentence-encoder"}
 
 
-class Option(NamedTuple):
+class NextText(NamedTuple):
     """A possible next text: `text` differs from the present one by its word at `position` only, which
     replaces another or, where it is `inserted`, is new."""
 
@@ -36,7 +36,7 @@ class Option(NamedTuple):
 
 
 class Constraint(Protocol):
-    def allow(self, a: Attempt, now: Scored, options: Sequence[Option], /) -> Program[list[Option]]: ...
+    def allow(self, a: Attempt, now: Scored, options: Sequence[NextText], /) -> Program[list[NextText]]: ...
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class SamePartOfSpeech:
     def asks(self) -> tuple[str, ...]:
         return (f"tag:{self.tagger}",)
 
-    def allow(self, a: Attempt, now: Scored, options: Sequence[Option]) -> Program[list[Option]]:
+    def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         swaps = [option for option in options if not option.inserted]
         if not swaps:
             return list(options)
@@ -122,7 +122,7 @@ class SentenceSimilarity:
             f"and is measured with {self.encoder}: it means something else there (see `unfooled calibrate`)"
         )
 
-    def allow(self, a: Attempt, now: Scored, options: Sequence[Option]) -> Program[list[Option]]:
+    def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         if not options:
             return []
         short = self.window is not None and len(now.text.words) < self.window
@@ -151,7 +151,7 @@ class SentenceSimilarity:
             if value >= needed
         ]
 
-    def _frame(self, a: Attempt, now: Scored, option: Option) -> tuple[str, str, str]:
+    def _frame(self, a: Attempt, now: Scored, option: NextText) -> tuple[str, str, str]:
         """What the option's window is compared with, and the window before and after the option's word."""
         # A replaced word's window has the same frame in both texts, and `now` has its offsets at hand.
         edited, index = option.text if option.inserted else now.text, option.position
@@ -190,7 +190,7 @@ class MaxCharacterEdits:
 
     most: int = 30
 
-    def allow(self, a: Attempt, now: Scored, options: Sequence[Option]) -> Program[list[Option]]:
+    def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         spent = sum(edit_distance(edit.before, edit.after) for edit in now.text.edits())
         return [
             option

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from unfooled.attacks.parts.candidates import Candidates, Neighbours
-from unfooled.attacks.parts.constraints import Option
+from unfooled.attacks.parts.constraints import NextText
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.data.language import ENGLISH
@@ -64,7 +64,7 @@ class ProtectedWords:
     handles: bool = True
     hashtags: bool = True
 
-    def allow(self, a: Attempt, now: Scored, options: Sequence[Option]) -> Program[list[Option]]:
+    def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         if not options:
             return []
         kept = {
@@ -83,7 +83,7 @@ class ProtectedWords:
         return [option for option in options if not self._touches(option, present, kept)]
         yield  # no question is needed, but a program is a generator
 
-    def _touches(self, option: Option, present: Mapping[int, str], kept: set[str]) -> bool:
+    def _touches(self, option: NextText, present: Mapping[int, str], kept: set[str]) -> bool:
         if not option.inserted and present.get(option.position) in kept:
             return True
         return protected_words(option.text).get(option.position) in kept
@@ -106,7 +106,7 @@ class GoodGrammar:
     def asks(self) -> tuple[str, ...]:
         return (_EDIT, _INFLECT, _TAGGER)
 
-    def allow(self, a: Attempt, now: Scored, options: Sequence[Option]) -> Program[list[Option]]:
+    def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         swaps = [option for option in options if not option.inserted]
         if not swaps:
             return list(options)
@@ -151,7 +151,7 @@ class RelatedWords:
     def asks(self) -> tuple[str, ...]:
         return (_EDIT, _INFLECT, _TAGGER, f"neighbours:{self.table}", f"encode:{self.encoder}")
 
-    def allow(self, a: Attempt, now: Scored, options: Sequence[Option]) -> Program[list[Option]]:
+    def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         swaps = [option for option in options if not option.inserted]
         if not swaps:
             return list(options)
@@ -191,19 +191,19 @@ class MaxChangedShare:
         if not 0 <= self.most <= 1:
             raise ValueError("most is a share between 0 and 1")
 
-    def allow(self, a: Attempt, now: Scored, options: Sequence[Option]) -> Program[list[Option]]:
+    def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         limit = max(1.0, self.most * len(a.original.words))
         return [option for option in options if option.text.changes <= limit]
         yield  # no question is needed, but a program is a generator
 
 
-def _repeats(option: Option) -> bool:
+def _repeats(option: NextText) -> bool:
     words, place = option.text.words, option.position
     around = (*words[max(0, place - _AROUND) : place], *words[place + 1 : place + 1 + _AROUND])
     return any(same_stem(option.word, other) for other in around)
 
 
-def _verdicts(now: Scored, swaps: Sequence[Option]) -> Program[tuple[Verdict, ...]]:
+def _verdicts(now: Scored, swaps: Sequence[NextText]) -> Program[tuple[Verdict, ...]]:
     """What each replacement would do, in their order."""
     words = tuple(option.word for option in swaps)
     (told,) = yield from ask(_EDIT, [(now.text.string, swaps[0].position, words)])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from unfooled.attacks.parts.constraints import Option, require_window
+from unfooled.attacks.parts.constraints import NextText, require_window
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.core.questions import require
@@ -46,7 +46,7 @@ class Fluency:
     def asks(self) -> tuple[str, ...]:
         return (f"fluency:{self.model}",)
 
-    def allow(self, a: Attempt, now: Scored, options: Sequence[Option]) -> Program[list[Option]]:
+    def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         pairs = _pairs(a, now, options, self.against, self.window)
         told = yield from _ask_once(f"fluency:{self.model}", pairs)
         losses = [self._loss(told[reference], told[edited]) for reference, edited in pairs]
@@ -79,7 +79,7 @@ class Grammar:
     def asks(self) -> tuple[str, ...]:
         return (f"grammar:{self.checker}",)
 
-    def allow(self, a: Attempt, now: Scored, options: Sequence[Option]) -> Program[list[Option]]:
+    def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         pairs = _pairs(a, now, options, self.against, self.window)
         told = yield from _ask_once(f"grammar:{self.checker}", pairs)
         more = [told[edited] - told[reference] for reference, edited in pairs]
@@ -93,7 +93,7 @@ def _ask_once(oracle: str, pairs: Sequence[tuple[str, str]]) -> Program[dict[str
 
 
 def _pairs(
-    a: Attempt, now: Scored, options: Sequence[Option], against: Against, window: int | None
+    a: Attempt, now: Scored, options: Sequence[NextText], against: Against, window: int | None
 ) -> list[tuple[str, str]]:
     """For each option what it is compared with, and how it would read."""
     if window is None:
@@ -102,14 +102,14 @@ def _pairs(
     return [(_beside(a, now, option, against, window), _window(now, option, window)) for option in options]
 
 
-def _window(now: Scored, option: Option, window: int) -> str:
+def _window(now: Scored, option: NextText, window: int) -> str:
     """The words around the edit. Those of a replaced word stand in the present text, with their offsets."""
     if option.inserted:
         return option.text.window(option.position, window)
     return now.text.window(option.position, window, option.word)
 
 
-def _beside(a: Attempt, now: Scored, option: Option, against: Against, window: int) -> str:
+def _beside(a: Attempt, now: Scored, option: NextText, against: Against, window: int) -> str:
     """What stood in the option's window before this edit, or before any: a new word has nothing there."""
     edited = option.text
     first, last = edited.bounds(option.position, window)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from unfooled.attacks.parts.constraints import Constraint, Option
+from unfooled.attacks.parts.constraints import Constraint, NextText
 from unfooled.attacks.parts.importance import Importance
 from unfooled.attacks.parts.search import (
     Ties,
@@ -101,7 +101,7 @@ class FillMask:
         cased = (_cased(word, text, index, move) for word in fitting if word.casefold() not in known)
         return list(dict.fromkeys(cased))
 
-    def options(self, told: Told, text: Text, index: int, moves: Sequence[Move]) -> list[Option]:
+    def options(self, told: Told, text: Text, index: int, moves: Sequence[Move]) -> list[NextText]:
         """Every text that is one of the moves away, by what the model told of each."""
         return [
             _moved(text, index, move, word)
@@ -110,12 +110,12 @@ class FillMask:
         ]
 
 
-def _moved(text: Text, index: int, move: Move, word: str) -> Option:
+def _moved(text: Text, index: int, move: Move, word: str) -> NextText:
     if move == "replace":
-        return Option(text.replace(index, word), index)
+        return NextText(text.replace(index, word), index)
     if move == "left":
-        return Option(text.insert(index, word), index, inserted=True)
-    return Option(text.insert(index + 1, word, after=True), index + 1, inserted=True)
+        return NextText(text.insert(index, word), index, inserted=True)
+    return NextText(text.insert(index + 1, word, after=True), index + 1, inserted=True)
 
 
 def _cased(word: str, text: Text, index: int, move: Move) -> str:
@@ -148,7 +148,7 @@ class MaskAndFill:
         steps = [(word, moves) for word in order for moves in MODES[self.mode]]
         predictions = _AskedAhead(self.fill, steps, per_word=len(MODES[self.mode]))
 
-        def edit(now: Scored, number: int) -> Program[list[Option]]:
+        def edit(now: Scored, number: int) -> Program[list[NextText]]:
             told = yield from predictions.of(now, number)
             word, moves = steps[number]
             return self.fill.options(told, now.text, now.text.origin.index(word), moves)

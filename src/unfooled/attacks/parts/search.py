@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar
 
 from unfooled.attacks.parts.candidates import Candidates
-from unfooled.attacks.parts.constraints import Constraint, Option
+from unfooled.attacks.parts.constraints import Constraint, NextText
 from unfooled.attacks.parts.importance import Importance
 from unfooled.core.attempt import Attempt, Scored, most_similar
 from unfooled.core.program import Program
@@ -26,7 +26,7 @@ from unfooled.text import Text
 
 Ties: TypeAlias = Literal["nearest", "text"]
 Step = TypeVar("Step")  # mostly the position of a word
-Propose: TypeAlias = Callable[[Scored, Step], Program[list[Option]]]
+Propose: TypeAlias = Callable[[Scored, Step], Program[list[NextText]]]
 Explore: TypeAlias = Callable[[Scored, Step], Program[list[Scored]]]
 Keep: TypeAlias = Callable[[Scored, Sequence[Scored]], Scored]
 Stop: TypeAlias = Callable[[Scored, Sequence[Scored]], bool]
@@ -77,16 +77,20 @@ def exploring(
 def replacing(a: Attempt, candidates: Candidates) -> Propose[int]:
     """The options of a step that puts another word in the place of one."""
 
-    def propose(now: Scored, index: int) -> Program[list[Option]]:
+    def propose(now: Scored, index: int) -> Program[list[NextText]]:
         words = yield from candidates.propose(a, now.text, index)
-        return [Option(now.text.replace(index, word), index) for word in words]
+        return [NextText(now.text.replace(index, word), index) for word in words]
 
     return propose
 
 
 def allowed(
-    a: Attempt, now: Scored, options: list[Option], constraints: Sequence[Constraint], ties: Ties = "nearest"
-) -> Program[list[Option]]:
+    a: Attempt,
+    now: Scored,
+    options: list[NextText],
+    constraints: Sequence[Constraint],
+    ties: Ties = "nearest",
+) -> Program[list[NextText]]:
     """The options that every constraint lets pass, in the order that decides among equals."""
     for constraint in constraints:
         options = yield from constraint.allow(a, now, options)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from unfooled.checks.illusions.diagnosis import Gradients, Looks
-from unfooled.checks.illusions.survivors import CheckResult, Flags, Standing
+from unfooled.checks.illusions.survivors import CheckResult, Flags, Survival
 from unfooled.checks.illusions.wrappers import Averaged, Votes
 from unfooled.checks.replay import Sample, answers, replay
 from unfooled.core.recipe import Recipe
@@ -21,7 +21,7 @@ from unfooled.runs.file import RunFile
 from unfooled.runs.row_choice import take
 
 
-class Watcher:
+class EvaluationObserver:
     """Told which stage begins; gives the observer that sees its examples. The default says nothing."""
 
     def stage(self, title: str) -> AbstractContextManager[Observer]:
@@ -33,7 +33,7 @@ class Watcher:
 
 
 @dataclass(slots=True)
-class Subject:
+class EvaluatedModel:
     """One model under evaluation."""
 
     name: str
@@ -42,7 +42,7 @@ class Subject:
     folder: Path
     looks: Looks
     gradients: Gradients | None = None
-    standing: Standing = field(default_factory=lambda: Standing({}))
+    survival: Survival = field(default_factory=lambda: Survival({}))
     checks: list[CheckResult] = field(default_factory=list)
 
     @property
@@ -61,7 +61,7 @@ class Subject:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bench:
+class EvaluationSetup:
     """What all attacks of an evaluation share."""
 
     recipe: Recipe
@@ -71,7 +71,7 @@ class Bench:
     workers: int = 1
     averages: tuple[int, ...] = (4, 16)
     draws: int = 15
-    watcher: Watcher = field(default_factory=Watcher)
+    watcher: EvaluationObserver = field(default_factory=EvaluationObserver)
     restart: bool = False
 
     def taken(self, data: Dataset, count: int) -> Dataset:
@@ -80,7 +80,7 @@ class Bench:
 
     def attack(
         self,
-        subject: Subject,
+        subject: EvaluatedModel,
         victim: Victim,
         folder: Path,
         *,
@@ -106,42 +106,49 @@ class Bench:
         return self.judged(subject, folder, keys=keys, same=victim is subject.facing)
 
     def judged(
-        self, subject: Subject, folder: Path, *, keys: Collection[int] | None = None, same: bool = False
+        self,
+        subject: EvaluatedModel,
+        folder: Path,
+        *,
+        keys: Collection[int] | None = None,
+        same: bool = False,
     ) -> Flags:
         """Which examples the subject gets right, as the final texts of a run read.
 
         A random model is asked in fresh draws, and most of them decide; so its attacker's luck counts for
         nothing. Any other is asked itself, unless the run asked it already (`same`).
         """
-        results = [one for one in read_results(folder) if keys is None or one.key in keys]
+        results = [result for result in read_results(folder) if keys is None or result.key in keys]
         if subject.looks.random:
             return self.fresh(subject, results, folder)
         flags: Flags = {
-            one.key: None if one.outcome == "error" else decided(one.perturbed_probs) == one.label
-            for one in results
+            result.key: None if result.outcome == "error" else decided(result.perturbed_probs) == result.label
+            for result in results
         }
         if not same:
-            wrong = [one for one in results if flags[one.key] is False]
+            wrong = [result for result in results if flags[result.key] is False]
             said = answers(subject.victim, [_value(one) for one in wrong])
             for one in wrong:
                 row = said[_value(one)]
                 flags[one.key] = None if isinstance(row, Exception) else decided(row) == one.label
         return flags
 
-    def fresh(self, subject: Subject, results: list[Result], folder: Path) -> Flags:
+    def fresh(self, subject: EvaluatedModel, results: list[Result], folder: Path) -> Flags:
         """The same texts in fresh draws; kept beside the run."""
         labels = subject.victim.labels
         samples = [
-            Sample(one.key, labels[one.label], one.fields, one.field, one.perturbed, one.edits)
-            for one in results
-            if one.outcome != "error"
+            Sample(
+                result.key, labels[result.label], result.fields, result.field, result.perturbed, result.edits
+            )
+            for result in results
+            if result.outcome != "error"
         ]
-        flags: Flags = {one.key: None for one in results}
+        flags: Flags = {result.key: None for result in results}
         return flags | self.shown(
             subject, samples, folder.with_name(f"{folder.name}-fresh"), title=f"{self.draws} fresh draws"
         )
 
-    def shown(self, subject: Subject, samples: list[Sample], folder: Path, *, title: str) -> Flags:
+    def shown(self, subject: EvaluatedModel, samples: list[Sample], folder: Path, *, title: str) -> Flags:
         """Show finished texts to the subject (to fresh draws of it, if it is random)."""
         if not samples:
             return {}
@@ -150,11 +157,11 @@ class Bench:
             victim = Votes(victim, draws=self.draws)
         with self.watcher.stage(f"{subject.name}: {title}") as observer:
             replay(samples, victim, out=folder, name=title, observer=observer, restart=self.restart)
-        keys = {one.key for one in samples}
+        keys = {sample.key for sample in samples}
         return {
-            one.key: None if one.outcome == "error" else decided(one.perturbed_probs) == one.label
-            for one in read_results(folder)
-            if one.key in keys
+            result.key: None if result.outcome == "error" else decided(result.perturbed_probs) == result.label
+            for result in read_results(folder)
+            if result.key in keys
         }
 
 
@@ -167,7 +174,7 @@ def counts(found: Mapping[int, bool | None]) -> int:
     return sum(right is None for right in found.values())
 
 
-def _value(one: Result) -> str | tuple[str, ...]:
-    texts = [content for _, content in one.fields]
-    texts[one.field] = one.perturbed
+def _value(result: Result) -> str | tuple[str, ...]:
+    texts = [content for _, content in result.fields]
+    texts[result.field] = result.perturbed
     return texts[0] if len(texts) == 1 else tuple(texts)

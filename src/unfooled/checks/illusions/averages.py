@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unfooled.checks.illusions.attacking import Bench, Subject
+from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup
 from unfooled.checks.illusions.checks import IllusionCheck, note, unneeded
 from unfooled.checks.illusions.wrappers import Averaged
 
 
-def run_averages(bench: Bench, subject: Subject, others: Sequence[Subject]) -> None:
+def run_averages(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence[EvaluatedModel]) -> None:
     """Expectation over transformation: a search that averages over draws is not confused by one."""
     name, words = "averages", "averaged queries (EOT)"
     if not subject.looks.random:
         unneeded(subject, name, words, "it answers without chance")
         return
     for draws in bench.averages:
-        keys = subject.standing.survivors()
+        keys = subject.survival.survivors()
         if not keys:
             return
         found = bench.attack(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from unfooled.checks.illusions.attacking import Bench, Subject, counts
+from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup, counts
 from unfooled.checks.illusions.survivors import CheckResult, Flags
 from unfooled.core.result import ATTACKED
 from unfooled.plugins import registry, unknown_name
@@ -26,7 +26,7 @@ class IllusionCheck:
 
     name: str
     summary: str
-    run: Callable[[Bench, Subject, Sequence[Subject]], None]
+    run: Callable[[EvaluationSetup, EvaluatedModel, Sequence[EvaluatedModel]], None]
     place: int = 100
 
 
@@ -42,7 +42,9 @@ def check_names() -> tuple[str, ...]:
 
 def help_table() -> str:
     """The checks in their order, for `--list`."""
-    return "\n".join(["Checks, in this order:", *(f"  {one.name}: {one.summary}" for one in all_checks())])
+    return "\n".join(
+        ["Checks, in this order:", *(f"  {check.name}: {check.summary}" for check in all_checks())]
+    )
 
 
 def require_checks(names: Sequence[str]) -> None:
@@ -54,7 +56,10 @@ def require_checks(names: Sequence[str]) -> None:
 
 
 def run_checks(
-    bench: Bench, subject: Subject, others: Sequence[Subject], chosen: Sequence[str] | None = None
+    bench: EvaluationSetup,
+    subject: EvaluatedModel,
+    others: Sequence[EvaluatedModel],
+    chosen: Sequence[str] | None = None,
 ) -> None:
     """Run the chosen checks, all by default. `others` are the base and the control, where they are others.
 
@@ -68,9 +73,11 @@ def run_checks(
             unneeded(subject, check.name, check.name, "left out by --checks")
 
 
-def note(subject: Subject, name: str, words: str, found: Flags, remark: str = "", *findings: str) -> None:
+def note(
+    subject: EvaluatedModel, name: str, words: str, found: Flags, remark: str = "", *findings: str
+) -> None:
     """Leave what a check found: which examples are still right, and what a verdict must mention."""
-    broken = subject.standing.record(name, found)
+    broken = subject.survival.record(name, found)
     subject.checks.append(
         CheckResult(
             name=name,
@@ -84,14 +91,14 @@ def note(subject: Subject, name: str, words: str, found: Flags, remark: str = ""
     )
 
 
-def unneeded(subject: Subject, name: str, words: str, remark: str, *findings: str) -> None:
+def unneeded(subject: EvaluatedModel, name: str, words: str, remark: str, *findings: str) -> None:
     """Say why a check attacked nothing, or what else it showed."""
     subject.checks.append(CheckResult(name=name, words=words, note=remark, findings=findings))
 
 
-def _budget(subject: Subject) -> None:
+def _budget(subject: EvaluatedModel) -> None:
     """Does the attack grow with its budget? Read from the queries that each success took."""
-    attacked = [one for one in subject.results() if one.key in subject.standing.active]
+    attacked = [result for result in subject.results() if result.key in subject.survival.active]
     attacked = [one for one in attacked if one.outcome in ATTACKED]
     spent = [one.queries for one in attacked if one.outcome == "success"]
     shares = [f"{budget}: {_share(sum(n <= budget for n in spent), len(attacked))}" for budget in BUDGETS]

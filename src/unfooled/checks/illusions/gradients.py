@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from unfooled.checks.illusions.attacking import Bench, Subject, read_results
+from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup, read_results
 from unfooled.checks.illusions.checks import BUDGETS, IllusionCheck, note, unneeded
-from unfooled.checks.illusions.other_order import counterpart, needs_gradients
+from unfooled.checks.illusions.other_order import needs_gradients, with_other_order
 from unfooled.checks.illusions.survivors import Flags
 from unfooled.core.result import ATTACKED, Result
 from unfooled.rates import mcnemar
@@ -18,22 +18,22 @@ COMPARED = 100  # examples on which white box and black box are compared
 _CLEAR = 0.01  # p-value below which a white box is called misled
 
 
-def run_gradients(bench: Bench, subject: Subject, others: Sequence[Subject]) -> None:
+def run_gradients(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence[EvaluatedModel]) -> None:
     """White box against black box on the same examples, and what the gradients themselves look like."""
     white = needs_gradients(bench.recipe)
     name = "black-box order" if white else "white-box order"
     words = "the same attack in black-box order" if white else "the same attack in the order of gradients"
     findings = subject.gradients.findings() if subject.gradients else []
-    other = counterpart(bench.recipe)
+    other = with_other_order(bench.recipe)
     if subject.gradients is None and not white:
         unneeded(subject, name, words, "it shows no gradients")
         return
     if other is None:
         unneeded(subject, name, words, "this attack has no order of words to change", *findings)
         return
-    attacked = [one.key for one in subject.results() if one.outcome in ATTACKED]
-    few = [key for key in attacked if key in subject.standing.active][:COMPARED]
-    keys = sorted({*few, *subject.standing.survivors()})
+    attacked = [result.key for result in subject.results() if result.outcome in ATTACKED]
+    few = [key for key in attacked if key in subject.survival.active][:COMPARED]
+    keys = sorted({*few, *subject.survival.survivors()})
     if not keys:
         unneeded(subject, name, words, "it was right on no example", *findings)
         return
@@ -41,8 +41,8 @@ def run_gradients(bench: Bench, subject: Subject, others: Sequence[Subject]) -> 
     found = bench.attack(subject, subject.facing, folder, title=name, recipe=other, keys=keys)
     # Survivors alone would favour the check: the two are compared on examples that were not chosen by either.
     fair = {key: found[key] for key in few if key in found}
-    here = {one.key: one for one in read_results(folder) if one.key in fair}
-    given = {one.key: one for one in subject.results() if one.key in fair}
+    here = {result.key: result for result in read_results(folder) if result.key in fair}
+    given = {result.key: result for result in subject.results() if result.key in fair}
     blind, seeing = (here, given) if white else (given, here)
     if subject.gradients:
         findings = subject.gradients.findings(useful=_points_right(blind, seeing))
@@ -76,12 +76,12 @@ def _compared(blind: Results, seeing: Results) -> str:
     return f"flipped of {len(blind)} with " + "; ".join(parts)
 
 
-def _weaker(subject: Subject, found: Flags, white: bool) -> list[str]:
+def _weaker(subject: EvaluatedModel, found: Flags, white: bool) -> list[str]:
     """A white box that breaks clearly less than a black box has been misled."""
     pairs = [
-        (bool(subject.standing.active[key]), right)
+        (bool(subject.survival.active[key]), right)
         for key, right in found.items()
-        if right is not None and subject.standing.active[key] is not None
+        if right is not None and subject.survival.active[key] is not None
     ]
     lost = sum(given and not here for given, here in pairs)
     gained = sum(here and not given for given, here in pairs)

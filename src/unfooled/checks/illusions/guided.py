@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unfooled.checks.illusions.attacking import Bench, Subject
+from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup
 from unfooled.checks.illusions.checks import IllusionCheck, note, unneeded
 from unfooled.checks.illusions.wrappers import Averaged, Guided, Tempered
 from unfooled.core.victim import Victim
@@ -12,14 +12,14 @@ from unfooled.data.labels import match_labels
 from unfooled.errors import DataError
 
 
-def run_guided(bench: Bench, subject: Subject, others: Sequence[Subject]) -> None:
+def run_guided(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence[EvaluatedModel]) -> None:
     """A search led by another model's scores, won where this model's decision falls."""
     if not others:
         unneeded(subject, "guided", "an attack led by another model", "there is no other model")
         return
     guide = others[0]
     name, words = f"guided by {guide.name}", f"an attack led by the scores of {guide.name}"
-    keys = subject.standing.survivors()
+    keys = subject.survival.survivors()
     if not keys:
         unneeded(subject, name, words, "nothing survived so far")
         return

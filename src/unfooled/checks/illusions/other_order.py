@@ -13,7 +13,7 @@ def needs_gradients(recipe: Recipe) -> bool:
     return any(name.startswith("gradients") for name in (*recipe.needs, *recipe.oracles()))
 
 
-def counterpart(recipe: Recipe) -> Recipe | None:
+def with_other_order(recipe: Recipe) -> Recipe | None:
     """A black-box attack with the order of gradients; a white-box one with the order of deletions.
 
     None where the attack's search has no order to change.

@@ -31,7 +31,7 @@ class CheckResult:
 
 
 @dataclass(slots=True)
-class Standing:
+class Survival:
     """Examples by key. An example counts as robust only if it survives all checks."""
 
     active: Flags
@@ -44,11 +44,11 @@ class Standing:
 
     def record(self, check: str, found: Mapping[int, bool | None]) -> int:
         """Note what a check found; returns how many survivors it broke."""
-        standing = set(self.survivors())
+        survival = set(self.survivors())
         fallen = {key for key, right in found.items() if right is False and self.active.get(key)}
         self.broken.setdefault(check, set()).update(fallen)
-        self.unknown |= {key for key, right in found.items() if right is None and key in standing}
-        return len(fallen & standing)
+        self.unknown |= {key for key, right in found.items() if right is None and key in survival}
+        return len(fallen & survival)
 
     @property
     def worst(self) -> Flags:

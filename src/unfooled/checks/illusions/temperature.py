@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unfooled.checks.illusions.attacking import Bench, Subject
+from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup
 from unfooled.checks.illusions.checks import IllusionCheck, note, unneeded
 from unfooled.checks.illusions.wrappers import Tempered
 
@@ -12,22 +12,24 @@ _SWEEP = (1.0, 4.0, 0.25)  # times the temperature that gives a median margin of
 _SURE = 0.999  # below this confidence six decimals resolve a two-class score: re-scaling changes nothing
 
 
-def run_temperature(bench: Bench, subject: Subject, others: Sequence[Subject]) -> None:
+def run_temperature(
+    bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence[EvaluatedModel]
+) -> None:
     """The attack on re-scaled logits: a score that is 1.000000 everywhere shows no way, its logit does."""
     name, words = "temperature", "re-scaled scores"
     looks = subject.looks
     if looks.decimals is not None:
         unneeded(subject, name, words, "rounded scores cannot be re-scaled; see the guided attack")
         return
-    keys = subject.standing.survivors()
+    keys = subject.survival.survivors()
     if len(subject.victim.labels) == 2:
-        sure = {one.key for one in subject.results() if max(one.probs, default=0.0) >= _SURE}
+        sure = {result.key for result in subject.results() if max(result.probs, default=0.0) >= _SURE}
         keys = [key for key in keys if key in sure]
     if not keys:
         unneeded(subject, name, words, "no survivor has a score that re-scaling could change")
         return
     for factor in _SWEEP:
-        keys = [key for key in subject.standing.survivors() if key in set(keys)]
+        keys = [key for key in subject.survival.survivors() if key in set(keys)]
         if not keys:
             return
         degree = looks.temperature * factor

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unfooled.checks.illusions.attacking import Bench, Subject
+from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup
 from unfooled.checks.illusions.checks import IllusionCheck, note, unneeded
 from unfooled.checks.replay import Sample
 
 
-def run_transfer(bench: Bench, subject: Subject, others: Sequence[Subject]) -> None:
+def run_transfer(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence[EvaluatedModel]) -> None:
     """Texts that fooled the undefended and the retuned model, shown to this one."""
     for other in others:
         words = f"samples made on {other.name}"
         name = f"transfer from {other.name}"
-        made = {one.key: one for one in other.results() if one.outcome == "success"}
+        made = {result.key: result for result in other.results() if result.outcome == "success"}
         samples = [
             Sample(
                 example.key,
@@ -25,7 +25,7 @@ def run_transfer(bench: Bench, subject: Subject, others: Sequence[Subject]) -> N
                 made[example.key].edits,
             )
             for example in subject.data
-            if example.key in made and subject.standing.active.get(example.key)
+            if example.key in made and subject.survival.active.get(example.key)
         ]
         folder = subject.folder / "checks" / f"transfer-{other.name}"
         found = bench.shown(subject, samples, folder, title=name)

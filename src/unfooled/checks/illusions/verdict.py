@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.checks.illusions.survivors import CheckResult, Flags, Standing
+from unfooled.checks.illusions.survivors import CheckResult, Flags, Survival
 from unfooled.rates import mcnemar, paired_difference
 
 Status = Literal["holds", "illusion", "no gain", "not decided"]
@@ -101,14 +101,14 @@ class Rival:
     """What the defended model is compared with."""
 
     name: str
-    standing: Standing
+    survival: Survival
     clean: Flags
     premade: Flags
 
 
 def judge(
     name: str,
-    standing: Standing,
+    survival: Survival,
     *,
     clean: Flags,
     premade: Flags,
@@ -117,16 +117,16 @@ def judge(
     base: Rival,
     control: Rival | None,
 ) -> Verdict:
-    keys = _known(standing, base, control)
+    keys = _known(survival, base, control)
     n = len(keys)
-    active = _vector(standing.active, keys) - _vector(base.standing.active, keys)
-    worst, best = _vector(standing.worst, keys), _best(base, control, keys)
-    remaining = worst - _vector(best.standing.worst, keys)
+    active = _vector(survival.active, keys) - _vector(base.survival.active, keys)
+    worst, best = _vector(survival.worst, keys), _best(base, control, keys)
+    remaining = worst - _vector(best.survival.worst, keys)
     lost = active - remaining
     gain, rest, vanished = _gap(active), _gap(remaining), _gap(lost)
     ran = [check for check in checks if check.ran]
     status = _status(gain, rest, vanished, lost - ILLUSION_SHARE * active, lost - HOLDS_SHARE * active, ran)
-    notes = list(_notes(standing, keys, clean, premade, base, control, checks))
+    notes = list(_notes(survival, keys, clean, premade, base, control, checks))
     found = tuple(dict.fromkeys([*_price(clean, base), *findings]))
     sentence = _sentence(status, gain, rest, vanished, ran, best, base, n)
     return Verdict(
@@ -144,11 +144,11 @@ def judge(
     )
 
 
-def _known(standing: Standing, base: Rival, control: Rival | None) -> list[int]:
+def _known(survival: Survival, base: Rival, control: Rival | None) -> list[int]:
     """Examples about which everything is known for every model: only those are compared."""
-    tables = [standing, base.standing, *([control.standing] if control else [])]
+    tables = [survival, base.survival, *([control.survival] if control else [])]
     flags = [table for one in tables for table in (one.active, one.worst)]
-    return [key for key in standing.active if all(table.get(key) is not None for table in flags)]
+    return [key for key in survival.active if all(table.get(key) is not None for table in flags)]
 
 
 def _vector(flags: Flags, keys: Sequence[int]) -> NDArray[np.float64]:
@@ -159,7 +159,7 @@ def _best(base: Rival, control: Rival | None, keys: Sequence[int]) -> Rival:
     """The better of the two under the checks; the base where they are equal."""
     if control is None:
         return base
-    ours, theirs = (_vector(one.standing.worst, keys).sum() for one in (base, control))
+    ours, theirs = (_vector(one.survival.worst, keys).sum() for one in (base, control))
     return control if theirs > ours else base
 
 
@@ -266,7 +266,7 @@ def _enough(gain: Gap) -> str:
 
 
 def _notes(
-    standing: Standing,
+    survival: Survival,
     keys: Sequence[int],
     clean: Flags,
     premade: Flags,
@@ -292,12 +292,12 @@ def _notes(
         )
     if control:
         gap = Gap.of(
-            {key: standing.worst[key] for key in keys}, {key: control.standing.worst[key] for key in keys}
+            {key: survival.worst[key] for key in keys}, {key: control.survival.worst[key] for key in keys}
         )
         notes.append(f"under all checks: {gap.points()} against {control.name}")
     else:
         notes.append(MISSING_CONTROL)
-    left_out = len(standing.active) - len(keys)
+    left_out = len(survival.active) - len(keys)
     if left_out:
         notes.append(f"{left_out} examples ended in an error somewhere and are left out of the comparison")
     skipped = [f"{check.name} ({check.note})" for check in checks if not check.ran and check.name != "budget"]

@@ -47,7 +47,9 @@ def draw_embedding_layers(embeddings: Embeddings, title: str, stem: Path) -> lis
     with canvas(max(8.0, 4.0 + 0.8 * len(layers)), 3.8) as figure:
         left, right = figure.subplots(1, 2)
         figure.suptitle(visible(title))
-        points(left, layers, [embeddings.mean("relative", one) for one in layers], INK, "words of the layer")
+        points(
+            left, layers, [embeddings.mean("relative", layer) for layer in layers], INK, "words of the layer"
+        )
         sentence = embeddings.sentence
         if sentence.n:
             left.axhline(sentence.value, color=MARK, label=f"sentence vector: {sentence.value:.2f}")
@@ -56,12 +58,12 @@ def draw_embedding_layers(embeddings: Embeddings, title: str, stem: Path) -> lis
         left.set_ylim(0, 1.1 * left.get_ylim()[1])
         kinds = (("on_edited", "share on edited words"), ("hoyer", "Hoyer"), ("gini", "Gini"))
         for at, (name, label) in enumerate(kinds):
-            places = [one + 0.14 * (at - 1) for one in layers]
-            points(right, places, [embeddings.mean(name, one) for one in layers], PALETTE[at], label)
+            places = [layer + 0.14 * (at - 1) for layer in layers]
+            points(right, places, [embeddings.mean(name, layer) for layer in layers], PALETTE[at], label)
         right.set_title("sparsity of the change (1: all on one word)")
         right.set_ylim(0, 1.03)
         for axis in (left, right):
-            names = [layer_name(one) for one in layers]
+            names = [layer_name(layer) for layer in layers]
             axis.set_xticks(list(layers), names, rotation=0 if len(layers) < 5 else 45)
             axis.set_xlim(-0.5, len(layers) - 0.5)
             axis.spines[["top", "right"]].set_visible(False)

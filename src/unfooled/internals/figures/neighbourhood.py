@@ -23,9 +23,9 @@ def draw_neighbours(found: Neighbourhood, title: str, stem: Path) -> list[Path]:
             axis.plot([min(one.p_true), max(one.p_true)], [at, at], color="#c8c8c8", linewidth=1, zorder=1)
         for number, name in enumerate(found.models):
             colour = PALETTE[number % len(PALETTE)]
-            right = [one.decided[number] == found.label for one in rows]
+            right = [row.decided[number] == found.label for row in rows]
             axis.scatter(
-                [one.p_true[number] for one in rows],
+                [row.p_true[number] for row in rows],
                 range(len(rows)),
                 marker=_MARKERS[number % len(_MARKERS)],
                 facecolors=[colour if good else "white" for good in right],
@@ -33,7 +33,7 @@ def draw_neighbours(found: Neighbourhood, title: str, stem: Path) -> list[Path]:
                 label=shown(name, 30),
                 zorder=2,
             )
-        axis.set_yticks(range(len(rows)), [shown(one.word, 24) for one in rows])
+        axis.set_yticks(range(len(rows)), [shown(row.word, 24) for row in rows])
         for tick, one in zip(axis.get_yticklabels(), rows, strict=True):
             tick.set_color(MARK if one.near == "adversarial" else INK)
             tick.set_fontweight("normal" if one.rank else "bold")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unfooled.internals.pca import Projection
+from unfooled.internals.pca import PcaProjection
 from unfooled.report.figures import PALETTE, canvas, save, shown
 
 _MARKERS = "os^Dv<>P"
 
 
-def draw_pca(pca: Projection, stem: Path) -> list[Path]:
+def draw_pca(pca: PcaProjection, stem: Path) -> list[Path]:
     with canvas(6.4, 5) as figure:
         axis = figure.subplots()
         for at, label in enumerate(pca.labels):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unfooled.internals.theorem import Check, Theorem
+from unfooled.internals.theorem import BoundCheck, Theorem
 from unfooled.report.diffs import visible
 from unfooled.report.figures import INK, MARK, PALETTE, canvas, save
 
@@ -25,12 +25,12 @@ def draw_theorem(theorem: Theorem, title: str, stem: Path) -> list[Path]:
         return save(figure, stem)
 
 
-def _draw_dimensions(axis: Any, checks: Sequence[Check]) -> None:
-    d = [one.d for one in checks]
-    axis.plot(d, [one.bound for one in checks], "-", color=MARK, label="bound Cδ/√d")
-    axis.plot(d, [one.exact for one in checks], ":", color="black", label="worst Δx, exact")
-    axis.plot(d, [one.worst for one in checks], "o", color=INK, label="worst Δx, measured")
-    axis.plot(d, [one.random for one in checks], "s", color=PALETTE[1], label="random Δx, measured")
+def _draw_dimensions(axis: Any, checks: Sequence[BoundCheck]) -> None:
+    d = [check.d for check in checks]
+    axis.plot(d, [check.bound for check in checks], "-", color=MARK, label="bound Cδ/√d")
+    axis.plot(d, [check.exact for check in checks], ":", color="black", label="worst Δx, exact")
+    axis.plot(d, [check.worst for check in checks], "o", color=INK, label="worst Δx, measured")
+    axis.plot(d, [check.random for check in checks], "s", color=PALETTE[1], label="random Δx, measured")
     axis.set_xscale("log", base=2)
     _logarithmic(axis.yaxis)
     axis.set_xticks(d, [str(one) for one in d])
@@ -41,18 +41,18 @@ def _draw_dimensions(axis: Any, checks: Sequence[Check]) -> None:
     axis.grid(alpha=0.25)
 
 
-def _draw_heads(axis: Any, checks: Sequence[Check]) -> None:
-    bounds = [one.bound for one in checks]
+def _draw_heads(axis: Any, checks: Sequence[BoundCheck]) -> None:
+    bounds = [check.bound for check in checks]
     ends = 0.9 * min(bounds), 1.1 * max(bounds)
     axis.plot(ends, ends, "-", color=MARK, label="bound")
-    colours = [one.layer for one in checks]
+    colours = [check.layer for check in checks]
     kinds = (
         ("worst", "o", "worst Δx"),
         ("random", "s", "random Δx"),
         ("biased", "x", "random Δx, with bias"),
     )
     for name, marker, label in kinds:
-        values = [getattr(one, name) for one in checks]
+        values = [getattr(check, name) for check in checks]
         points = axis.scatter(
             bounds, values, c=colours, marker=marker, s=18, cmap="viridis", label=label, linewidths=0.8
         )

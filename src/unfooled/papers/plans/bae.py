@@ -13,7 +13,7 @@ from unfooled.papers import smoke
 from unfooled.papers.claims import All, AtLeast, Claim, More, Near, Unmeasured
 from unfooled.papers.findings import Quantity as Q
 from unfooled.papers.paper import Bars, Cell, Curves, Paper, Table, by_scale
-from unfooled.papers.stages import Attack, Model, Rows, Settings, Stage, Train, settings
+from unfooled.papers.stages import AttackStage, Model, Rows, Settings, Stage, TrainStage, settings
 
 VICTIMS = {"lstm": "word-LSTM", "cnn": "word-CNN", "bert": "BERT"}
 ATTACKS = {"tf": "TextFooler", "r": "BAE-R", "i": "BAE-I", "r-or-i": "BAE-R/I", "r-and-i": "BAE-R+I"}
@@ -24,7 +24,7 @@ LIMITS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)  # maximum share of changed wo
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
+class BaeSizes:
     train: dict[str, Rows]
     test: dict[str, Rows]
     families: dict[str, str]
@@ -38,7 +38,7 @@ class Sizes:
     more: tuple[Stage, ...] = ()
 
 
-def stages(size: Sizes) -> tuple[Stage, ...]:
+def stages(size: BaeSizes) -> tuple[Stage, ...]:
     made: list[Stage] = list(size.more)
     pairs = [
         (place, victim)
@@ -47,7 +47,7 @@ def stages(size: Sizes) -> tuple[Stage, ...]:
         if place == "trec" or victim in size.second
     ]
     made += [
-        Train(
+        TrainStage(
             name=f"{place}-{victim}",
             family=size.families[victim],
             data=size.train[place],
@@ -56,7 +56,7 @@ def stages(size: Sizes) -> tuple[Stage, ...]:
         for place, victim in pairs
     ]
     made += [
-        Attack(
+        AttackStage(
             name=f"{place}-{victim}-{attack}",
             model=Model(stage=f"{place}-{victim}"),
             data=size.test[place],
@@ -72,7 +72,7 @@ def stages(size: Sizes) -> tuple[Stage, ...]:
 
 
 _NAMES = {"tf": "textfooler@code"} | {mode: f"bae-{mode}@paper" for mode in MODES}
-_SMOKE = Sizes(
+_SMOKE = BaeSizes(
     train={"trec": Rows(source="{reviews}", split="train")},
     test={"trec": Rows(source="{reviews}", limit=6)},
     families={"lstm": "lstm", "cnn": "word-cnn", "bert": "bert-scratch"},
@@ -89,7 +89,7 @@ _SMOKE = Sizes(
     more=smoke.fixtures("reviews", "table", "masked-lm"),
 )
 _GLOVE = settings(vectors="glove-6b-50d")
-_SMALL = Sizes(
+_SMALL = BaeSizes(
     train={"trec": Rows(source="trec", split="train"), "mr": Rows(source="mr", split="train")},
     test={"trec": Rows(source="trec", sample=100), "mr": Rows(source="mr", sample=40)},
     families=FAMILIES,

@@ -14,13 +14,13 @@ from unfooled.papers.claims import All, AtLeast, Claim, More, Unmeasured
 from unfooled.papers.findings import Quantity as Q
 from unfooled.papers.paper import Bars, Cell, Counts, Paper, Table, by_scale
 from unfooled.papers.stages import (
-    Attack,
+    AttackStage,
     Model,
     Rows,
     Settings,
     Stage,
-    Train,
-    Transfer,
+    TrainStage,
+    TransferStage,
     settings,
 )
 
@@ -30,7 +30,7 @@ _AN = {"lstm": "an LSTM", "cnn": "a CNN"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
+class BreakingBertSizes:
     """For each place: rows to train the attacked model on, all rows to train, rows to attack."""
 
     train: dict[str, Rows]
@@ -46,23 +46,23 @@ class Sizes:
     more: tuple[Stage, ...] = ()
 
 
-def stages(size: Sizes) -> tuple[Stage, ...]:
+def stages(size: BreakingBertSizes) -> tuple[Stage, ...]:
     made: list[Stage] = list(size.more)
     for place in PLACES:
         family, options = size.bert[place]
         made += [
-            Train(
+            TrainStage(
                 name=f"{place}-bert",
                 family=family,
                 data=size.train[place],
                 options=options,
                 valid=size.valid if place == "tweets" else 0.1,
             ),
-            Train(name=f"{place}-lstm", family="lstm", data=size.full[place], options=size.lstm),
-            Train(name=f"{place}-cnn", family="word-cnn", data=size.full[place], options=size.cnn),
+            TrainStage(name=f"{place}-lstm", family="lstm", data=size.full[place], options=size.lstm),
+            TrainStage(name=f"{place}-cnn", family="word-cnn", data=size.full[place], options=size.cnn),
         ]
     for place in PLACES:
-        plain = Attack(
+        plain = AttackStage(
             name=f"{place}-gradient",
             model=Model(stage=f"{place}-bert"),
             data=size.test[place],
@@ -72,7 +72,7 @@ def stages(size: Sizes) -> tuple[Stage, ...]:
         )
         made += [plain, replace(plain, name=f"{place}-random", order="random")]
         made += [
-            Transfer(
+            TransferStage(
                 name=f"{place}-to-{other}", run=f"{place}-gradient", model=Model(stage=f"{place}-{other}")
             )
             for other in OTHERS
@@ -80,7 +80,7 @@ def stages(size: Sizes) -> tuple[Stage, ...]:
     return tuple(made)
 
 
-_SMOKE = Sizes(
+_SMOKE = BreakingBertSizes(
     train={name: Rows(source=f"{{{name}}}", split="train") for name in PLACES},
     full={name: Rows(source=f"{{{name}}}", split="train") for name in PLACES},
     test={name: Rows(source=f"{{{name}}}", limit=12) for name in PLACES},
@@ -93,7 +93,7 @@ _SMOKE = Sizes(
 )
 _TWEETS = Rows(source="twitter_airline", split="train", clean="tweets")
 _GLOVE = settings(vectors="glove-6b-50d")
-_SMALL = Sizes(
+_SMALL = BreakingBertSizes(
     train={"tweets": replace(_TWEETS, limit=5000), "reviews": Rows(source="mr", split="train")},
     full={"tweets": _TWEETS, "reviews": Rows(source="mr", split="train")},
     test={

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from unfooled.papers import smoke
 from unfooled.papers.paper import by_scale
 from unfooled.papers.stages import (
-    Attack,
-    Harden,
+    AttackStage,
+    HardenStage,
     Model,
     Rows,
     Settings,
-    Show,
+    ShowStage,
     Stage,
-    Train,
+    TrainStage,
     settings,
 )
 
@@ -23,7 +23,7 @@ VOTING = ("five", "fuse", "five-fact", "fuse-fact")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
+class FirebertSizes:
     """What a scale chooses."""
 
     train: Rows
@@ -48,16 +48,16 @@ class Sizes:
     more: tuple[Stage, ...] = ()
 
 
-def stages(size: Sizes) -> tuple[Stage, ...]:
+def stages(size: FirebertSizes) -> tuple[Stage, ...]:
     models = {"base": Model(stage="base"), "retuned": Model(stage="retuned"), "fact": Model(stage="fact")}
     for method, options in (("five", size.five), ("fuse", size.fuse)):
         models[method] = Model(stage="base", defence=method, options=options)
         models[f"{method}-fact"] = Model(stage="fact", defence=method, options=options)
     made: list[Stage] = [
         *size.more,
-        Train(name="base", family=size.family, data=size.train, options=size.base),
-        Harden(name="retuned", method="retune", model="base", data=size.harden, options=size.retune),
-        Harden(name="fact", method="fact", model="base", data=size.harden, options=size.fact),
+        TrainStage(name="base", family=size.family, data=size.train, options=size.base),
+        HardenStage(name="retuned", method="retune", model="base", data=size.harden, options=size.retune),
+        HardenStage(name="fact", method="fact", model="base", data=size.harden, options=size.fact),
     ]
     limits = {"base": size.premade, "retuned": size.plain, "fact": size.plain}
     made += [_attack(size, name, models[name], limits[name]) for name in PLAIN]
@@ -66,21 +66,21 @@ def stages(size: Sizes) -> tuple[Stage, ...]:
     for name in VOTING:
         made.append(_attack(size, name, models[name], size.voting))
         made.append(
-            Show(name=f"{name}-active", model=models[name], samples=f"{name}-attack", draws=size.draws)
+            ShowStage(name=f"{name}-active", model=models[name], samples=f"{name}-attack", draws=size.draws)
         )
     for name in ("five", "fuse", "five-fact", "fuse-fact"):
         averaging = replace(models[name], draws=size.averaged)
         made.append(_attack(size, name, averaging, None, suffix="eot", rows=f"{name}-active"))
         made.append(
-            Show(name=f"{name}-eot-active", model=models[name], samples=f"{name}-eot", draws=size.draws)
+            ShowStage(name=f"{name}-eot-active", model=models[name], samples=f"{name}-eot", draws=size.draws)
         )
     return tuple(made)
 
 
 def _attack(
-    size: Sizes, name: str, model: Model, limit: int | None, *, suffix: str = "attack", rows: str = ""
-) -> Attack:
-    return Attack(
+    size: FirebertSizes, name: str, model: Model, limit: int | None, *, suffix: str = "attack", rows: str = ""
+) -> AttackStage:
+    return AttackStage(
         name=f"{name}-{suffix}",
         model=model,
         data=size.test,
@@ -91,15 +91,15 @@ def _attack(
     )
 
 
-def _shown(name: str, model: Model, test: Rows, clean: int, most: int | None) -> Show:
+def _shown(name: str, model: Model, test: Rows, clean: int, most: int | None) -> ShowStage:
     data = replace(test, limit=clean)
-    return Show(name=f"{name}-shown", model=model, samples="base-attack", data=data, most=most)
+    return ShowStage(name=f"{name}-shown", model=model, samples="base-attack", data=data, most=most)
 
 
 _TABLE = "{table}"
 _TEXTS = "{reviews}"
 _SWAP = settings(epochs=1, words=2, alternatives=2, similarity="none", pos=False, table=_TABLE)
-_SMOKE = Sizes(
+_SMOKE = FirebertSizes(
     train=Rows(source=_TEXTS, split="train"),
     harden=Rows(source=_TEXTS, split="train", limit=40),
     test=Rows(source=_TEXTS),
@@ -122,7 +122,7 @@ _SMOKE = Sizes(
     more=smoke.fixtures("reviews", "table"),
 )
 
-_SMALL = Sizes(
+_SMALL = FirebertSizes(
     train=Rows(source="mr", split="train"),
     harden=Rows(source="mr", split="train", sample=3000),
     test=Rows(source="mr"),
@@ -145,7 +145,7 @@ _SMALL = Sizes(
 )
 
 _MNLI = Rows(source="hf:nyu-mll/glue:mnli", split="train", text=("premise", "hypothesis"), label="label")
-_PAPER = Sizes(
+_PAPER = FirebertSizes(
     train=_MNLI,
     harden=_MNLI,
     test=replace(_MNLI, split="validation_mismatched"),

@@ -13,7 +13,7 @@ from unfooled.papers import smoke
 from unfooled.papers.claims import All, AtLeast, Claim, More, Near
 from unfooled.papers.findings import Quantity as Q
 from unfooled.papers.paper import Bars, Cell, Confused, Counts, Paper, Table, by_scale
-from unfooled.papers.stages import Attack, Model, Rows, Settings, Stage, Train, Words, settings
+from unfooled.papers.stages import AttackStage, Model, Rows, Settings, Stage, TrainStage, WordsStage, settings
 
 MODELS = {"lstm": "LSTM", "svm": "SVM", "nb": "naive Bayes"}
 ARTICLES = {"svm": "the SVM", "nb": "naive Bayes"}
@@ -22,7 +22,7 @@ TITLES = {"tack-on": "tack-on", "1": "1 word", "3": "3 words", "5": "5 words", "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
+class LstmJsmaSizes:
     train: Rows
     test: Rows
     lstm: Settings
@@ -32,17 +32,17 @@ class Sizes:
     more: tuple[Stage, ...] = ()
 
 
-def stages(size: Sizes) -> tuple[Stage, ...]:
+def stages(size: LstmJsmaSizes) -> tuple[Stage, ...]:
     made: list[Stage] = [
         *size.more,
-        Train(name="nb", family="naive-bayes", data=size.train),
-        Train(name="svm", family="svm", data=size.train, options=size.svm),
-        Train(name="lstm", family="lstm", data=size.train, options=size.lstm),
-        Words(name="words", data=size.train),
+        TrainStage(name="nb", family="naive-bayes", data=size.train),
+        TrainStage(name="svm", family="svm", data=size.train, options=size.svm),
+        TrainStage(name="lstm", family="lstm", data=size.train, options=size.lstm),
+        WordsStage(name="words", data=size.train),
     ]
     for model in MODELS:
         made += [
-            Attack(
+            AttackStage(
                 name=f"{model}-{swap}",
                 model=Model(stage=model),
                 data=size.test,
@@ -52,7 +52,7 @@ def stages(size: Sizes) -> tuple[Stage, ...]:
             for swap in SWAPS
         ]
     made.append(
-        Attack(
+        AttackStage(
             name="lstm-jsma",
             model=Model(stage="lstm"),
             data=size.test,
@@ -64,7 +64,7 @@ def stages(size: Sizes) -> tuple[Stage, ...]:
     return tuple(made)
 
 
-_SMOKE = Sizes(
+_SMOKE = LstmJsmaSizes(
     train=Rows(source="{reviews}", split="train"),
     test=Rows(source="{reviews}"),
     lstm=(*smoke.WORDS, ("hidden", 8)),
@@ -73,7 +73,7 @@ _SMOKE = Sizes(
     words=3,
     more=smoke.fixtures("reviews"),
 )
-_SMALL = Sizes(
+_SMALL = LstmJsmaSizes(
     train=Rows(source="imdb", split="train"),
     test=Rows(source="imdb", sample=2000),
     lstm=settings(vectors="glove-6b-50d"),

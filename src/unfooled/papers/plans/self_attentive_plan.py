@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from unfooled.papers import smoke, translation
 from unfooled.papers.paper import by_scale
 from unfooled.papers.stages import (
-    Attack,
-    Chosen,
-    Inside,
+    AttackStage,
+    ChosenStage,
+    InsideStage,
     Model,
     Rows,
     Settings,
     Stage,
-    Train,
-    Vocabulary,
+    TrainStage,
+    VocabularyStage,
     settings,
 )
 
@@ -32,7 +32,7 @@ LAST = "sentiment-bert-asmax-last"  # attention of the last layer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
+class SelfAttentiveSizes:
     train: dict[str, Rows]
     test: dict[str, Rows]
     families: dict[str, tuple[str, Settings]]
@@ -46,16 +46,18 @@ class Sizes:
     more: tuple[Stage, ...] = ()
 
 
-def stages(size: Sizes) -> tuple[Stage, ...]:
+def stages(size: SelfAttentiveSizes) -> tuple[Stage, ...]:
     made: list[Stage] = list(size.more)
     for task, victims in TASKS.items():
         models = {victim: Model(stage=f"{task}-{victim}") for victim in victims}
         for victim in victims:
             family, options = size.families[victim]
-            made.append(Train(name=f"{task}-{victim}", family=family, data=size.train[task], options=options))
+            made.append(
+                TrainStage(name=f"{task}-{victim}", family=family, data=size.train[task], options=options)
+            )
         made += [
-            Vocabulary(name=f"{task}-words", data=size.train[task], size=size.words),
-            Chosen(
+            VocabularyStage(name=f"{task}-words", data=size.train[task], size=size.words),
+            ChosenStage(
                 name=f"{task}-rows", models=tuple(models.values()), data=size.test[task], n=size.n, of=size.of
             ),
         ]
@@ -65,7 +67,7 @@ def stages(size: Sizes) -> tuple[Stage, ...]:
             for attack in ("gs-gr", "gs-ec"):
                 run = f"{task}-{victim}-{attack}"
                 theorem = (task, victim, attack) == ("sentiment", "bert", "gs-ec")
-                made.append(Inside(name=f"{run}-inside", run=run, model=model, theorem=theorem))
+                made.append(InsideStage(name=f"{run}-inside", run=run, model=model, theorem=theorem))
     last = _attack(size, "sentiment", LAST, Model(stage="sentiment-bert"), "asmax-gr")
     made.append(replace(last, changes=(*last.changes, ("search.selection.layer", -1))))
     if size.keywords:
@@ -80,14 +82,14 @@ def stages(size: Sizes) -> tuple[Stage, ...]:
 _PARALLEL = Rows(source="multi30k", split="train", parallel=("en", "de"))
 
 
-def _attack(size: Sizes, task: str, name: str, model: Model, attack: str) -> Attack:
+def _attack(size: SelfAttentiveSizes, task: str, name: str, model: Model, attack: str) -> AttackStage:
     words = f"{{{task}-words}}"
     changes: Settings = ()
     if attack == "random":
         changes = settings(**{"search.draws": size.draws, "search.vocabulary": words})
     elif attack != "list":
         changes = settings(**{"search.replacement.vocabulary": words})
-    return Attack(
+    return AttackStage(
         name=name,
         model=model,
         data=size.test[task],
@@ -98,7 +100,7 @@ def _attack(size: Sizes, task: str, name: str, model: Model, attack: str) -> Att
     )
 
 
-_SMOKE = Sizes(
+_SMOKE = SelfAttentiveSizes(
     train={
         "sentiment": Rows(source="{reviews}", split="train"),
         "entailment": Rows(source="{pairs}", split="train", text=("premise", "hypothesis")),
@@ -121,7 +123,7 @@ _SMOKE = Sizes(
     more=smoke.fixtures("reviews", "pairs", "table"),
 )
 _PAIR = ("premise", "hypothesis")
-_SMALL = Sizes(
+_SMALL = SelfAttentiveSizes(
     train={
         "sentiment": Rows(source="mr", split="train"),
         "entailment": Rows(source="snli_dev", split="train"),
@@ -140,7 +142,7 @@ _SMALL = Sizes(
 )
 _MNLI = Rows(source="hf:nyu-mll/glue:mnli", split="train", text=_PAIR, label="label")
 _YELP = Rows(source="hf:fancyzhx/yelp_polarity", split="train", text=("text",), label="label")
-_PAPER = Sizes(
+_PAPER = SelfAttentiveSizes(
     train={"sentiment": _YELP, "entailment": _MNLI},
     test={
         "sentiment": replace(_YELP, split="test"),

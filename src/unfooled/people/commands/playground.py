@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from unfooled.cli.command import option
-from unfooled.cli.options import Columns, LabelMap, Model, Server
+from unfooled.cli.options import ColumnOptions, LabelMap, ModelOptions, Server
 from unfooled.cli.values import columns, listed
 from unfooled.core.recipe import load_recipe
 from unfooled.core.victim import Victim
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenPlayground(Server, Columns, LabelMap, Model):
+class OpenPlayground(Server, ColumnOptions, LabelMap, ModelOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled playground --model fake

@@ -47,18 +47,18 @@ def _table(title: str, *columns: str) -> Table:
 def _sources(figures: Figures) -> Table:
     scales = [question.id for question in figures.questions if question.kind == "scale"]
     labels = any(question.kind == "label" for question in figures.questions)
-    pairs = any(one.readability for one in figures.sources)
+    pairs = any(source.readability for source in figures.sources)
     names = ["right class", "by majority"] if labels else []
     table = _table(
         "\nwhat people say", "texts of", "items", *names, *scales, *(["readability"] if pairs else [])
     )
-    for one in figures.sources:
-        cells = [visible(one.name), str(one.items)]
+    for source in figures.sources:
+        cells = [visible(source.name), str(source.items)]
         if labels:
-            cells += [mean_text(one.accuracy, "{:.1%}"), _number(one.majority, "{:.1%}")]
-        cells += [mean_text(one.scales[name], "{:.2f}") for name in scales]
+            cells += [mean_text(source.accuracy, "{:.1%}"), _number(source.majority, "{:.1%}")]
+        cells += [mean_text(source.scales[name], "{:.2f}") for name in scales]
         if pairs:
-            read = one.readability
+            read = source.readability
             cells.append(f"{read.value:.2f} ({read.low:.2f} – {read.high:.2f})" if read else "–")
         table.add_row(*cells)
     return table

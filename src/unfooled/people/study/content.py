@@ -15,7 +15,7 @@ ItemKind = Literal["adversarial", "original", "pair", "check"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class StudySource:
     """A run whose texts are judged."""
 
     name: str
@@ -55,7 +55,7 @@ class Content:
 
     protocol: Protocol
     labels: tuple[str, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[StudySource, ...]
     items: tuple[Item, ...]
     primer: tuple[Fields, ...]
     orders: tuple[tuple[Place, ...], ...]  # one per annotator

@@ -17,25 +17,25 @@ def write_answers(study: StudyFile, path: Path) -> int:
     """One row per answer, `value` as it is kept and `meaning` in words; returns how many."""
     kinds = {question.id: question.kind for question in study.protocol.questions}
     rows = []
-    for one in study.answers():
-        item = study.items[one.item]
+    for answer in study.answers():
+        item = study.items[answer.item]
         names = [source_name(study, number) for number in item.sources]
-        meaning = str(one.value)
-        if kinds[one.question] == "label":
-            meaning = study.labels[one.value]
-        elif kinds[one.question] == "preference":
-            meaning = "no difference" if one.value == NEITHER else (names * 2)[one.value]
+        meaning = str(answer.value)
+        if kinds[answer.question] == "label":
+            meaning = study.labels[answer.value]
+        elif kinds[answer.question] == "preference":
+            meaning = "no difference" if answer.value == NEITHER else (names * 2)[answer.value]
         true = study.labels[item.label] if item.label >= 0 else ""
         rows.append(
             (
-                one.annotator,
-                one.item,
+                answer.annotator,
+                answer.item,
                 item.kind,
                 " / ".join(names),
                 item.example,
                 true,
-                one.question,
-                one.value,
+                answer.question,
+                answer.value,
                 meaning,
             )
         )

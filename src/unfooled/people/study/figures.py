@@ -107,11 +107,15 @@ def read_figures(study: StudyFile, *, only_attentive: bool = False, disputed: in
         sources=tuple(_source(study, number, votes, measured, readable) for number in _numbers(study)),
         agreement=tuple(
             agreement(
-                one.id,
-                {item.number: votes[one.id][item.number] for item in judged if votes[one.id][item.number]},
-                "ordinal" if one.kind == "scale" else "nominal",
+                question.id,
+                {
+                    item.number: votes[question.id][item.number]
+                    for item in judged
+                    if votes[question.id][item.number]
+                },
+                "ordinal" if question.kind == "scale" else "nominal",
             )
-            for one in questions
+            for question in questions
         ),
         correlations=tuple(correlate(judged, questions, votes, measured)),
         disputes=tuple(_disputes(study, judged, votes)[:disputed]),
@@ -123,9 +127,9 @@ def read_figures(study: StudyFile, *, only_attentive: bool = False, disputed: in
 def _votes(answers: Iterable[Answer], without: set[int]) -> dict[str, dict[int, dict[int, int]]]:
     """Question → item → annotator → answer."""
     found: dict[str, dict[int, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
-    for one in answers:
-        if one.annotator not in without:
-            found[one.question][one.item][one.annotator] = one.value
+    for answer in answers:
+        if answer.annotator not in without:
+            found[answer.question][answer.item][answer.annotator] = answer.value
     return found
 
 
@@ -184,7 +188,7 @@ def majority(values: Sequence[int]) -> int | None:
 
 
 def _annotator(study: StudyFile, number: int, answers: Sequence[Answer]) -> AnnotatorFigures:
-    mine = [one for one in answers if one.annotator == number]
+    mine = [answer for answer in answers if answer.annotator == number]
     kinds = {question.id: question.kind for question in study.protocol.questions}
     others: dict[tuple[int, str], list[int]] = defaultdict(list)
     for one in answers:

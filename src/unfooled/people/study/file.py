@@ -23,18 +23,18 @@ from typing import Any, NamedTuple
 
 from unfooled.errors import RunFileError
 from unfooled.files import whole_file
-from unfooled.people.study.content import Content, Fields, Item, Place, Source
+from unfooled.people.study.content import Content, Fields, Item, Place, StudySource
 from unfooled.people.study.protocols import Protocol
 from unfooled.runs import sealed
 from unfooled.runs.rows import dump
-from unfooled.runs.sealed import DamageError, Table
+from unfooled.runs.sealed import DamageError, SealedTable
 
 SCHEMA_VERSION = 2
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # no 0, 1, i, l, o: codes are also typed
 CODE_LENGTH = 16  # 79 bits
 
-STUDY = Table("study", ("key TEXT", "value TEXT NOT NULL"))
-ITEMS = Table(
+STUDY = SealedTable("study", ("key TEXT", "value TEXT NOT NULL"))
+ITEMS = SealedTable(
     "items",
     (
         "number INTEGER", "view TEXT NOT NULL", "kind TEXT NOT NULL", "texts TEXT NOT NULL",
@@ -42,14 +42,14 @@ ITEMS = Table(
         "expected TEXT NOT NULL", "facts TEXT NOT NULL",
     ),
 )  # fmt: skip
-ANNOTATORS = Table("annotators", ("number INTEGER", "code TEXT NOT NULL UNIQUE", "begun REAL"))
-PLACES = Table(
+ANNOTATORS = SealedTable("annotators", ("number INTEGER", "code TEXT NOT NULL UNIQUE", "begun REAL"))
+PLACES = SealedTable(
     "places",
     ("annotator INTEGER", "place INTEGER", "item INTEGER NOT NULL", "flipped INTEGER NOT NULL"),
     keys=2,
 )
 # `first` and `last` are seconds since 1970; `changes` counts how often the value became another one.
-ANSWERS = Table(
+ANSWERS = SealedTable(
     "answers",
     (
         "annotator INTEGER", "item INTEGER", "question TEXT", "value INTEGER NOT NULL",
@@ -173,8 +173,8 @@ class StudyFile:
         return bytes.fromhex(self._header["secret"])
 
     @cached_property
-    def sources(self) -> tuple[Source, ...]:
-        return tuple(Source(**one) for one in self._header["sources"])
+    def sources(self) -> tuple[StudySource, ...]:
+        return tuple(StudySource(**one) for one in self._header["sources"])
 
     @cached_property
     def primer(self) -> tuple[Fields, ...]:
@@ -274,11 +274,13 @@ class StudyFile:
             for annotator, item, question, value, first, _, changes in rows
         )
 
-    def _rows(self, table: Table, clause: str = "", given: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    def _rows(
+        self, table: SealedTable, clause: str = "", given: tuple[Any, ...] = ()
+    ) -> list[tuple[Any, ...]]:
         with self._lock, _explained(self.path):
             return self._found(table, clause, given)
 
-    def _found(self, table: Table, clause: str, given: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    def _found(self, table: SealedTable, clause: str, given: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         return list(sealed.rows(self._db, table, clause, given))
 
     @contextlib.contextmanager
@@ -312,7 +314,7 @@ def _write(connection: sqlite3.Connection, content: Content) -> None:
         "name": content.protocol.name,
         "protocol": content.protocol.to_json(),
         "labels": list(content.labels),
-        "sources": [asdict(one) for one in content.sources],
+        "sources": [asdict(source) for source in content.sources],
         "primer": content.primer,
         "seed": content.seed,
         "notices": list(content.notices),

@@ -18,7 +18,7 @@ import numpy as np
 
 from unfooled.core.result import Result
 from unfooled.errors import DataError, RunFileError
-from unfooled.people.study.content import ORIGINAL, Content, Fields, Item, ItemKind, Place, Source
+from unfooled.people.study.content import ORIGINAL, Content, Fields, Item, ItemKind, Place, StudySource
 from unfooled.people.study.protocols import Part, Protocol, Question, View
 from unfooled.runs.file import FILE, RunFile
 from unfooled.runs.rows import dump
@@ -33,7 +33,7 @@ CHECKS = 20  # one attention check per so many items, two at least
 class Broken:
     """What is read of a run: its successes by key, and originals that may serve as a primer."""
 
-    source: Source
+    source: StudySource
     labels: tuple[str, ...]
     data: str
     successes: dict[int, Result]
@@ -112,7 +112,7 @@ def _read(path: Path) -> Broken:
     originals: dict[int, Fields] = {}
     with closing(RunFile.read(path)) as file:
         environment = file.header["environment"]
-        source = Source(
+        source = StudySource(
             name=file.path.parent.name if file.path.name == FILE else file.path.stem,
             attack=str(environment["attack"]),
             victim=str(environment["victim"]),
@@ -121,12 +121,12 @@ def _read(path: Path) -> Broken:
             identity=identity_of(file),
         )
         labels, data = file.labels, str((file.header.get("identity") or {}).get("data", ""))
-        for one in file.results():
-            if one.outcome == "error":
+        for result in file.results():
+            if result.outcome == "error":
                 continue
-            originals[one.key] = one.fields
-            if one.outcome == "success" and one.perturbed != one.original:
-                successes[one.key] = one
+            originals[result.key] = result.fields
+            if result.outcome == "success" and result.perturbed != result.original:
+                successes[result.key] = result
     if not successes:
         raise RunFileError(f"{path}: this run has no success to show to people", "name another run")
     return Broken(source, labels, data, successes, originals)
@@ -205,32 +205,32 @@ def _item(
     number: int,
     view: View,
     kind: ItemKind,
-    one: Result,
+    result: Result,
     texts: tuple[Fields, Fields],
     sources: tuple[int, ...],
 ) -> Item:
     # Not the attack's own similarity: attacks measure it on different scales.
-    facts = {"words changed, share": round(one.share, 6)}
+    facts = {"words changed, share": round(result.share, 6)}
     return Item(
         number=number,
         view=view,
         kind=kind,
         texts=texts if view == "beside" else texts[1:],
         sources=sources,
-        example=one.key,
-        label=one.label,
+        example=result.key,
+        label=result.label,
         facts=facts if kind == "adversarial" else {},
     )
 
 
-def _before(one: Result) -> Fields:
-    return one.fields
+def _before(result: Result) -> Fields:
+    return result.fields
 
 
-def _after(one: Result) -> Fields:
+def _after(result: Result) -> Fields:
     return tuple(
-        (name, one.perturbed if place == one.field else content)
-        for place, (name, content) in enumerate(one.fields)
+        (name, result.perturbed if place == result.field else content)
+        for place, (name, content) in enumerate(result.fields)
     )
 
 

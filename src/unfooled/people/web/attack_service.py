@@ -20,7 +20,7 @@ from unfooled.core.attempt import attempt
 from unfooled.core.engine import Engine, Job
 from unfooled.core.program import AsyncOracle, Oracle, Program, ask
 from unfooled.core.recipe import Recipe, load_recipe
-from unfooled.core.session import prepared, require_capabilities, require_resources
+from unfooled.core.session import fit_recipe, require_capabilities, require_resources
 from unfooled.core.victim import Victim
 from unfooled.core.victim_oracle import oracle_for
 from unfooled.errors import UserError
@@ -96,7 +96,7 @@ class AttackService:
                 victim = self.victims[model]
                 recipe = load_recipe(attack)
                 require_capabilities(recipe, victim)
-                recipe, _ = prepared(recipe, victim)
+                recipe, _ = fit_recipe(recipe, victim)
                 require_resources(recipe)
                 self._ready[attack, model] = (recipe, self._open(recipe, model))
             return self._ready[attack, model]

@@ -74,7 +74,7 @@ class AttackEvents:
             self._probes(texts)
             return
         label = self._attempt.label
-        found = [(one, one.text.edits()) for one in texts]
+        found = [(text, text.text.edits()) for text in texts]
         if len(self._known) < MOST_STEPS:
             self._known.update({_plain(edits): one.probs for one, edits in found})
         self._accept(found[0][1])
@@ -113,10 +113,10 @@ class AttackEvents:
     def _probes(self, texts: Sequence[Scored]) -> None:
         """A word deleted or masked: how far the true class falls is what the word is worth."""
         worth = {}
-        for one in texts:
-            edits = one.text.edits()
+        for text in texts:
+            edits = text.text.edits()
             if len(edits) == 1:
-                worth[edits[0].position] = self._fall(one.probs)
+                worth[edits[0].position] = self._fall(text.probs)
         self._tell_worth(worth)
 
     def answered(self, asks: Sequence[Ask], answers: Sequence[Sequence[Any]]) -> None:

@@ -59,7 +59,7 @@ class PlaygroundApp:
 
         self._service = AttackService(shown.victims)
         self._visits = Visits(self._service)
-        pages = _Pages(shown, self._visits)
+        pages = _PlaygroundPages(shown, self._visits)
         app = Starlette(
             routes=[
                 Route("/", pages.home, methods=["GET"]),
@@ -83,7 +83,7 @@ class PlaygroundApp:
 
 
 @dataclass(frozen=True)
-class Choice:
+class AttackChoice:
     """An attack in the list; `missing` says why it cannot be chosen."""
 
     name: str
@@ -91,9 +91,11 @@ class Choice:
     missing: str = ""
 
 
-def choices(victims: Sequence[Victim]) -> list[Choice]:
+def choices(victims: Sequence[Victim]) -> list[AttackChoice]:
     """Every attack, those that fit all the victims and have their resources first."""
-    found = [Choice(one.full_name, one.summary, _missing(one, victims)) for one in all_recipes()]
+    found = [
+        AttackChoice(recipe.full_name, recipe.summary, _missing(recipe, victims)) for recipe in all_recipes()
+    ]
     return sorted(found, key=lambda one: bool(one.missing))
 
 
@@ -109,14 +111,16 @@ def _missing(recipe: Recipe, victims: Sequence[Victim]) -> str:
     return ""
 
 
-class _Pages:
+class _PlaygroundPages:
     def __init__(self, shown: Playground, visits: Visits) -> None:
         self.shown = shown
         self.labels = shown.victims[0].labels
         self.visits = visits
         self.proof = secrets.token_urlsafe(24)
         self.choices = choices(shown.victims)
-        self.lower = [" ".join(content for _, content in one.content).lower() for one in shown.examples]
+        self.lower = [
+            " ".join(content for _, content in example.content).lower() for example in shown.examples
+        ]
 
     async def home(self, _request: Request) -> Response:
         shown = self.shown

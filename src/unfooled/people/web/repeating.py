@@ -25,7 +25,7 @@ class ModelArguments:
         found += ["--trust-pickle"] if self.trust.pickle else []
         found += ["--trust-remote-code"] if self.trust.remote_code else []
         found += [word for one in self.trust.types for word in ("--trust", one)]
-        return found + [word for one in self.options for word in ("--victim-option", one)]
+        return found + [word for option in self.options for word in ("--victim-option", option)]
 
 
 def repeat_command(

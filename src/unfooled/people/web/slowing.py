@@ -23,7 +23,7 @@ MOST_WAITING = 64
 
 
 @dataclass
-class _Record:
+class _Failures:
     failures: int = 0
     last: float = 0.0
     wait: float = 0.0
@@ -33,7 +33,7 @@ class SlowDown:
     """For one loop: ask for a `turn`, look at what was given, then `tell` what came of it, all in one go."""
 
     def __init__(self) -> None:
-        self._records: OrderedDict[str, _Record] = OrderedDict()
+        self._records: OrderedDict[str, _Failures] = OrderedDict()
         self._lately: deque[float] = deque(maxlen=FREE_IN_ALL + 1)
         self._waiting: set[str] = set()
         self._next = 0.0
@@ -62,7 +62,7 @@ class SlowDown:
         if right:
             return
         if record is None or now - record.last > FORGOTTEN:
-            record = _Record()
+            record = _Failures()
         record.failures += 1
         record.last = now
         over = record.failures - FREE

@@ -31,7 +31,7 @@ def study_app(study: StudyFile) -> App:
     except ImportError as error:
         raise MissingExtraError("the page of a study", "web") from error
 
-    pages = _Pages(study)
+    pages = _StudyPages(study)
     app = Starlette(
         routes=[
             Route("/", pages.home, methods=["GET"]),
@@ -48,7 +48,7 @@ def study_app(study: StudyFile) -> App:
     return app
 
 
-class _Pages:
+class _StudyPages:
     """Endpoints. What touches the file runs in a thread: a slow disk must not stop other annotators."""
 
     def __init__(self, study: StudyFile) -> None:
@@ -165,8 +165,8 @@ class _Pages:
             view=item.view,
             texts=[(title, _single(fields)) for title, fields in texts],
             questions=[
-                _asked(one, study.labels, numbers, given.get(one.id))
-                for one in self._questions(annotator, at)
+                _asked(question, study.labels, numbers, given.get(question.id))
+                for question in self._questions(annotator, at)
             ],
             after=self._after(annotator, at + 1),
             before=f"/items/{at}" if at else "/begin",

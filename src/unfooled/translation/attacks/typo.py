@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from unfooled.attacks.parts.candidates import Candidates
-from unfooled.attacks.parts.constraints import Option
+from unfooled.attacks.parts.constraints import NextText
 from unfooled.attacks.parts.importance import Deletion, Importance, RandomOrder
 from unfooled.attacks.parts.search import exploring, greedy, keep_newest, long_words, replacing
 from unfooled.core.attempt import Attempt, Scored
@@ -123,7 +123,7 @@ class OneTypo:
         order = yield from self.importance.rank(a, start, long_words(start.text, self.letters))
         sources = [source for source in (self.candidates, self.fallback) if source is not None]
 
-        def misspell(now: Scored, step: tuple[Candidates, int]) -> Program[list[Option]]:
+        def misspell(now: Scored, step: tuple[Candidates, int]) -> Program[list[NextText]]:
             source, index = step
             typos = yield from replacing(a, source)(now, index)
             if typos and source is self.fallback and self.candidates != self.fallback:

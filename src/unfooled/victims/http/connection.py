@@ -43,7 +43,7 @@ class Reply(NamedTuple):
     problem: str = ""  # what is wrong with the body, of which `content` is only the start then
 
 
-class Line:
+class Connection:
     """One client on one event loop in one thread, so that sync and async callers share its connections."""
 
     def __init__(self, *, concurrency: int, timeout: float, rate_limit: float) -> None:

@@ -28,11 +28,11 @@ from unfooled.core.victim import (
     require_not_negative,
     require_positive,
 )
-from unfooled.core.victim_oracle import Range, validate
+from unfooled.core.victim_oracle import ScoreRange, validate
 from unfooled.errors import VictimError
 from unfooled.retrying import retry_after
 from unfooled.victims.answers import Answers, find_labels, interpret
-from unfooled.victims.http.connection import Line, Reply, Silence, UnreachableError
+from unfooled.victims.http.connection import Connection, Reply, Silence, UnreachableError
 from unfooled.victims.http.json_fields import as_object, dig, parse, put
 
 RETRIED = frozenset({429, 500, 502, 503, 504})
@@ -115,11 +115,11 @@ class HttpVictim(Reloadable):
         self.rate_limit = rate_limit  # requests per second; 0 means as many as they come
         self._labels = None if labels is None else tuple(labels)
         self._hard: bool | None = None
-        self._line: Line | None = None
+        self._line: Connection | None = None
         self._heard = False  # whether it ever answered
         self._understood = False  # whether an answer ever made sense
         self._nonsense = 0  # answers that made none
-        self.raw_range = Range()  # of the numbers that a softmax was applied to
+        self.raw_range = ScoreRange()  # of the numbers that a softmax was applied to
 
     # -- what a victim is ----------------------------------------------------------------------------
 
@@ -168,10 +168,10 @@ class HttpVictim(Reloadable):
 
     # -- requests ------------------------------------------------------------------------------------
 
-    def _on_line(self) -> Line:
+    def _on_line(self) -> Connection:
         with _OPENING:
             if self._line is None:
-                self._line = Line(
+                self._line = Connection(
                     concurrency=self.concurrency, timeout=self.timeout, rate_limit=self.rate_limit
                 )
                 weakref.finalize(self, self._line.close)
@@ -207,8 +207,8 @@ class HttpVictim(Reloadable):
             await asyncio.gather(*tasks, return_exceptions=True)
             raise
         # Scores once, scores for ever: a batch of ones and zeros says nothing against it.
-        self._hard = all(one.hard for one in answers) and self._hard is not False
-        return np.concatenate([one.scores for one in answers])
+        self._hard = all(answer.hard for answer in answers) and self._hard is not False
+        return np.concatenate([answer.scores for answer in answers])
 
     def _entries(self, reply: Reply, count: int) -> list[Any]:
         """What a good answer holds: one entry per text."""

@@ -112,9 +112,9 @@ def _mapping(feed: Feed, value: Mapping[Any, Any], above: tuple[int, ...]) -> No
 
 def _unordered(feed: Feed, kind: str, values: Any, above: tuple[int, ...]) -> None:
     digests = []
-    for one in values:
+    for value in values:
         hasher = sha256()
-        _feed(hasher.update, one, above)
+        _feed(hasher.update, value, above)
         digests.append(hasher.digest())
     _mark(feed, kind, len(digests))
     feed(b"".join(sorted(digests)))

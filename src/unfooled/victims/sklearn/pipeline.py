@@ -309,7 +309,7 @@ def _names(classes: list[Any]) -> list[str]:
     if classes == [False, True]:
         classes = [0, 1]  # the same values; numbered, so that given labels may name them
     # Some writers store whole numbers as floats.
-    return [str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in classes]
+    return [str(int(cls)) if isinstance(cls, float) and cls.is_integer() else str(cls) for cls in classes]
 
 
 def _score(pipeline: Any, classes: int) -> str:

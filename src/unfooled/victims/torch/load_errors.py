@@ -16,7 +16,7 @@ _MOST_UNTOLD = 50_000_000  # numbers that need no file: tables of positions and 
 
 
 @contextlib.contextmanager
-def explained(name: str, folder: Path | None) -> Iterator[None]:
+def explain_load_errors(name: str, folder: Path | None) -> Iterator[None]:
     """`name` is what the user typed; `folder` is where the model lies, None for one from the hub."""
     try:
         yield

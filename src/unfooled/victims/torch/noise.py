@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from unfooled.batching import Meter, same_length
 from unfooled.core.questions import Marked, Numbers, Of, WordVectors
-from unfooled.victims.torch.classifier_inside import Reading, TorchWhiteBox, word_vectors
+from unfooled.victims.torch.classifier_states import TokenizedText, TorchWhiteBox, word_vectors
 
 Logits = NDArray[np.float64]
 
 
-class Noisy(NamedTuple):
+class NoisyText(NamedTuple):
     """A text and its noise. The numbers belong to the text, so no batch changes them."""
 
     text: Marked
@@ -30,7 +30,7 @@ class NoiseReader(Protocol):
     """A victim that can read a text with noise on the embeddings of its words."""
 
     def noisy_logits(
-        self, items: Sequence[Noisy], *, sigma: float, copies: int, plain: bool = False
+        self, items: Sequence[NoisyText], *, sigma: float, copies: int, plain: bool = False
     ) -> Logits:
         """[texts, copies, classes]. Up to a constant per copy; softmax gives the probabilities.
 
@@ -49,7 +49,7 @@ class TorchNoise(TorchWhiteBox):
     meter: Meter
 
     def noisy_logits(
-        self, items: Sequence[Noisy], *, sigma: float, copies: int, plain: bool = False
+        self, items: Sequence[NoisyText], *, sigma: float, copies: int, plain: bool = False
     ) -> Logits:
         import torch
 
@@ -65,7 +65,7 @@ class TorchNoise(TorchWhiteBox):
         return found if self._order is None else found[:, :, self._order]
 
     def noisy_gradients(
-        self, items: Sequence[Noisy], labels: Sequence[int | None], *, sigma: float, copies: int, of: Of
+        self, items: Sequence[NoisyText], labels: Sequence[int | None], *, sigma: float, copies: int, of: Of
     ) -> list[WordVectors]:
         """The mean over the copies of each text: the gradient that an attacker who averages would see."""
         columns = self._columns(labels, len(items))
@@ -105,8 +105,8 @@ class TorchNoise(TorchWhiteBox):
 
     def _noisy_groups(
         self,
-        readings: Sequence[Reading],
-        items: Sequence[Noisy],
+        readings: Sequence[TokenizedText],
+        items: Sequence[NoisyText],
         sigma: float,
         copies: int,
         plain: bool = False,
@@ -136,7 +136,7 @@ class TorchNoise(TorchWhiteBox):
             yield group, inputs, noise  # type: ignore[misc]
 
 
-def _tokens_of(reading: Reading, words: Sequence[int]) -> NDArray[np.intp]:
+def _tokens_of(reading: TokenizedText, words: Sequence[int]) -> NDArray[np.intp]:
     """The tokens that stand for any of the words, each once."""
     return np.unique(reading.alignment.tokens[np.isin(reading.alignment.words, words)])
 

@@ -77,7 +77,9 @@ class EmbeddingOracle(_Inside):
 
     def __call__(self, items: Sequence[Any], /) -> list[WordVectors]:
         answers = self.victim.embeddings(list(items))
-        return [WordVectors(one.words, one.pieces, steady(one.layers[self.layer])) for one in answers]
+        return [
+            WordVectors(answer.words, answer.pieces, steady(answer.layers[self.layer])) for answer in answers
+        ]
 
 
 class SentenceOracle(_Inside):

@@ -11,7 +11,12 @@ from typing import Any
 from unfooled.errors import MissingExtraError, VictimError
 from unfooled.model_folder import check_model_folder
 from unfooled.trust import granted
-from unfooled.victims.torch.load_errors import explained, require_finite, require_size, require_vocabulary
+from unfooled.victims.torch.load_errors import (
+    explain_load_errors,
+    require_finite,
+    require_size,
+    require_vocabulary,
+)
 from unfooled.victims.torch.quiet import quiet
 
 
@@ -55,7 +60,7 @@ def load_pretrained(
     trusted = granted().remote_code
     # Read here, because the library looks only once, when it is imported.
     offline = local or os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
-    with quiet(), explained(name, path if local else None):
+    with quiet(), explain_load_errors(name, path if local else None):
         register()
         config = transformers.AutoConfig.from_pretrained(
             where, local_files_only=offline, trust_remote_code=trusted

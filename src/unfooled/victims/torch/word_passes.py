@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from unfooled.core.questions import Marked, Span
 from unfooled.core.victim import SPECIMEN
 from unfooled.victims.torch.alignment import Alignment, align_own
-from unfooled.victims.torch.classifier_inside import Reading
+from unfooled.victims.torch.classifier_states import TokenizedText
 
 MODEL_TYPE = "unfooled-words"
 ROWS = 16  # about the fastest on one core
@@ -54,7 +54,7 @@ def padded(rows: Sequence[Sequence[int]], padding: int) -> dict[str, Any]:
         return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
 
 
-class Beginnings:
+class PrefixCache:
     """What an LSTM that reads in one direction and decides at the end remembers of the beginnings of texts.
 
     A search that changes late words reads the same beginnings again and again: their states are kept, and
@@ -180,13 +180,13 @@ class StretchReader:
                 return None
         return reader
 
-    def read(self, texts: Sequence[Marked]) -> list[Reading]:
+    def read(self, texts: Sequence[Marked]) -> list[TokenizedText]:
         """For single texts, what `TorchWhiteBox._read` gives."""
         self._asked_about_words = True
         found = self.tokens([str(text.value) for text in texts])
         aligned = _aligned([text.spans for text in texts], [spans for _, spans in found])
         return [
-            Reading(text, tuple(ids.tolist()), (), alignment)
+            TokenizedText(text, tuple(ids.tolist()), (), alignment)
             for text, (ids, _), alignment in zip(texts, found, aligned, strict=True)
         ]
 

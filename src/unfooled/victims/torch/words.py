@@ -14,9 +14,9 @@ from unfooled.core.victim import Probabilities, TextValue, softmax
 from unfooled.errors import CapabilityError
 from unfooled.text import WORD
 from unfooled.victims.torch.alignment import Alignment
-from unfooled.victims.torch.classifier_inside import Reading, TorchWhiteBox
+from unfooled.victims.torch.classifier_states import TokenizedText, TorchWhiteBox
 from unfooled.victims.torch.hooks import cut_at_embeddings
-from unfooled.victims.torch.word_passes import ROWS, Beginnings, StretchReader, is_word_model, padded
+from unfooled.victims.torch.word_passes import ROWS, PrefixCache, StretchReader, is_word_model, padded
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ class TorchWords(TorchWhiteBox):
     _known_words: tuple[tuple[str, ...], list[int]] | None = None
     _reader: StretchReader | None = None
     _reader_tried = False
-    _beginnings: Beginnings | None = None
+    _beginnings: PrefixCache | None = None
 
     def vocabulary(self) -> tuple[str, ...]:
         """The words that the tokenizer reads as one token, in the order of the tokens' numbers.
@@ -125,13 +125,13 @@ class TorchWords(TorchWhiteBox):
                 found[i] = Slope(row, _per_word(readings[i].alignment, vectors, skipped))
         return [found[i] for i in range(len(readings))]
 
-    def _passes(self, readings: Sequence[Reading]) -> Iterator[Pass]:
+    def _passes(self, readings: Sequence[TokenizedText]) -> Iterator[Pass]:
         if not is_word_model(self.model):
             for group, inputs in self._groups(readings):
                 yield Pass(group, inputs, [0] * len(group))
             return
-        if self._beginnings is None and Beginnings.suit(self.model):
-            self._beginnings = Beginnings(self.model)
+        if self._beginnings is None and PrefixCache.suit(self.model):
+            self._beginnings = PrefixCache(self.model)
         cuts = [self._cut(one) for one in readings]
         begun = [tuple(one.ids[:cut]) for one, cut in zip(readings, cuts, strict=True)]
         if self._beginnings:
@@ -146,12 +146,12 @@ class TorchWords(TorchWhiteBox):
             else:
                 yield Pass(group, inputs, skipped)
 
-    def _cut(self, reading: Reading) -> int:
+    def _cut(self, reading: TokenizedText) -> int:
         """What comes before the first word that is asked about need not be read again."""
         tokens = reading.alignment.tokens
         return self._beginnings.cut(int(tokens[0])) if self._beginnings and len(tokens) else 0
 
-    def _read(self, texts: Sequence[Readable]) -> list[Reading]:
+    def _read(self, texts: Sequence[Readable]) -> list[TokenizedText]:
         marked = [mark(text) for text in texts]
         reader = self._stretches([text.value for text in marked])
         return reader.read(marked) if reader else super()._read(marked)

@@ -1,7 +1,7 @@
 """What reads the words: the recurrent, attentive and convolutional bodies behind one interface.
 
 Each takes word vectors [rows, positions, size] and a mask [rows, positions, 1] of ones and zeros, or None
-where every position is a word, and returns a `Reading`. Padding stands at the end of a row and cannot be
+where every position is a word, and returns a `BodyOutput`. Padding stands at the end of a row and cannot be
 felt: no body lets it reach a word, so a row's numbers do not depend on the rows beside it.
 """
 
@@ -20,7 +20,7 @@ except ImportError:
     raise MissingExtraError("a word model", "torch") from None
 
 
-class Reading(NamedTuple):
+class BodyOutput(NamedTuple):
     pooled: Tensor  # [rows, features]
     layers: tuple[Tensor, ...]  # per layer [rows, positions, size]; zeros at padding
     attention: Tensor | None = None  # [rows, positions], sums to one over the words
@@ -75,18 +75,18 @@ class RecurrentBody(nn.Module):
             states.append(layer(self.dropout(states[-1] if states else vectors), mask))
         return tuple(states)
 
-    def forward(self, vectors: Tensor, mask: Tensor | None) -> Reading:
+    def forward(self, vectors: Tensor, mask: Tensor | None) -> BodyOutput:
         layers = self.read(vectors, mask)
         top = layers[-1]
         if self.mean:
             count = top.shape[1] if mask is None else mask.sum(dim=1).clamp(min=1)
-            return Reading(top.sum(dim=1) / count, layers)
+            return BodyOutput(top.sum(dim=1) / count, layers)
         if mask is None:
             last = top[:, -1]
         else:
             last = _take(top, (mask.sum(dim=1).long() - 1).clamp(min=0)).squeeze(1)
         # Read backwards, the text ends at its first word.
-        return Reading(torch.cat([last[:, : self.units], top[:, 0, self.units :]], dim=-1), layers)
+        return BodyOutput(torch.cat([last[:, : self.units], top[:, 0, self.units :]], dim=-1), layers)
 
 
 class AttentiveBody(RecurrentBody):
@@ -97,7 +97,7 @@ class AttentiveBody(RecurrentBody):
         self.query = SteadyLinear(self.features, config.attention_size)
         self.score = nn.Parameter(torch.empty(config.attention_size))
 
-    def forward(self, vectors: Tensor, mask: Tensor | None) -> Reading:
+    def forward(self, vectors: Tensor, mask: Tensor | None) -> BodyOutput:
         layers = self.read(vectors, mask)
         # A sum of products and not a matrix product, whose last bits would change with the batch.
         scores = (torch.tanh(self.query(layers[-1])) * self.score).sum(dim=-1, keepdim=True)
@@ -106,7 +106,7 @@ class AttentiveBody(RecurrentBody):
         weights = torch.softmax(scores, dim=1)
         if mask is not None:
             weights = weights * mask  # a row without words attends to nothing
-        return Reading((weights * layers[-1]).sum(dim=1), layers, weights.squeeze(-1))
+        return BodyOutput((weights * layers[-1]).sum(dim=1), layers, weights.squeeze(-1))
 
 
 class ConvolutionalBody(nn.Module):
@@ -125,7 +125,7 @@ class ConvolutionalBody(nn.Module):
         )
         self.features = config.filters * len(self.widths)
 
-    def forward(self, vectors: Tensor, mask: Tensor | None) -> Reading:
+    def forward(self, vectors: Tensor, mask: Tensor | None) -> BodyOutput:
         positions = vectors.shape[1]
         strongest: list[Tensor] = []
         centred: list[Tensor] = []
@@ -140,7 +140,7 @@ class ConvolutionalBody(nn.Module):
             strongest.append(answers.amax(dim=1))
             centred.append(answers[:, (width - 1) // 2 :][:, :positions])
         states = torch.cat(centred, dim=-1)
-        return Reading(torch.cat(strongest, dim=1), (states if mask is None else states * mask,))
+        return BodyOutput(torch.cat(strongest, dim=1), (states if mask is None else states * mask,))
 
 
 def make_body(config: WordModelConfig) -> RecurrentBody | ConvolutionalBody:

@@ -39,7 +39,7 @@ _REMEDY = "use an attack that only asks for probabilities, or another model"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class TokenizedText:
     """A text as the model reads it, and where its words are."""
 
     text: Marked
@@ -252,7 +252,7 @@ class TorchWhiteBox:
     def _fields(self, texts: Sequence[TextValue]) -> tuple[list[str], list[str] | None]:
         raise NotImplementedError
 
-    def _read(self, texts: Sequence[Readable]) -> list[Reading]:
+    def _read(self, texts: Sequence[Readable]) -> list[TokenizedText]:
         """Tokens as `predict` sees them, cut where it cuts, with the tokens of every word."""
         marked = [mark(text) for text in texts]
         if not marked:
@@ -274,10 +274,10 @@ class TorchWhiteBox:
             offsets, fields = encoded["offset_mapping"][row], encoded.sequence_ids(row)
             alignment = align(text.spans, offsets, fields, text.field)
             ids, segments = tuple(encoded["input_ids"][row]), tuple(kinds[row]) if kinds else ()
-            readings.append(Reading(text, ids, segments, alignment))
+            readings.append(TokenizedText(text, ids, segments, alignment))
         return readings
 
-    def _groups(self, readings: Sequence[Reading]) -> Iterator[tuple[list[int], dict[str, Any]]]:
+    def _groups(self, readings: Sequence[TokenizedText]) -> Iterator[tuple[list[int], dict[str, Any]]]:
         import torch
 
         lengths = [len(reading.ids) for reading in readings]
@@ -308,7 +308,7 @@ def _wordless(text: Readable) -> Marked:
     return Marked(text.value if isinstance(text, Text | Marked) else text, 0, ())
 
 
-def word_vectors(reading: Reading, values: Numbers) -> WordVectors:
+def word_vectors(reading: TokenizedText, values: Numbers) -> WordVectors:
     return WordVectors(reading.text.words, reading.alignment.pieces, reading.alignment.mean(values))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 _FLUSH_SECONDS = 1.0
 
 
-class Ledger:
+class RowLog:
     """Lines `{"row": n, …}`. Opening it again finds what was written; a line cut short is left out."""
 
     def __init__(self, path: Path) -> None:
@@ -32,7 +32,7 @@ class Ledger:
         self._file.truncate(whole)
         self._flushed = time.monotonic()
 
-    def __enter__(self) -> Ledger:
+    def __enter__(self) -> RowLog:
         return self
 
     def __exit__(
