@@ -107,6 +107,8 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "fill": "unfooled.resources.fillmask:open_fill_mask",
         "fluency": "unfooled.resources.fluency:open_fluency",
         "grammar": "unfooled.resources.grammar:open_grammar",
+        "inflect": "unfooled.language.oracles:open_inflect",
+        "edit": "unfooled.language.oracles:open_edit",
     },
     # What an oracle was when a run began, where its variant alone does not say it.
     "fingerprint": {
@@ -136,7 +138,11 @@ _BUILT_IN: dict[str, dict[str, str]] = {
     },
     "constraint": {
         "fluency": "unfooled.attacks.parts.fluency:Fluency",
+        "good-grammar": "unfooled.attacks.parts.english:GoodGrammar",
         "grammar": "unfooled.attacks.parts.fluency:Grammar",
+        "max-changed-share": "unfooled.attacks.parts.english:MaxChangedShare",
+        "protected-words": "unfooled.attacks.parts.english:ProtectedWords",
+        "related-words": "unfooled.attacks.parts.english:RelatedWords",
     },
     # What a victim does with a text: how it is checked, asked and given data; see `runs.task`.
     "task": {

@@ -19,6 +19,7 @@ PACKAGE = Path(unfooled.__file__).parent
 ROOMS = [
     "base",
     "resources",
+    "language",
     "core",
     "victims",
     "data",

@@ -20,6 +20,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from unfooled.attacks.parts.candidates import CharacterEdits, Neighbours
     from unfooled.attacks.parts.constraints import MaxCharacterEdits, SamePartOfSpeech, SentenceSimilarity
+    from unfooled.attacks.parts.english import (
+        GoodGrammar,
+        InForm,
+        MaxChangedShare,
+        ProtectedWords,
+        RelatedWords,
+    )
     from unfooled.attacks.parts.fluency import Fluency, Grammar
     from unfooled.attacks.parts.goals import OnlyClass, Targeted, Untargeted
     from unfooled.attacks.parts.gradient_importance import Gradient
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
     from unfooled.attacks.parts.search import GreedySwap
     from unfooled.attacks.parts.selection import AttentionSelect, GreedySelect
     from unfooled.attacks.parts.sources import Datamuse, UserTable, WordNetSynonyms
+    from unfooled.attacks.parts.undoing import UndoingFill, UndoingSwap
 
 __all__ = [
     "AttentionSelect",
@@ -36,20 +44,27 @@ __all__ = [
     "Deletion",
     "FillMask",
     "Fluency",
+    "GoodGrammar",
     "Gradient",
     "Grammar",
     "GreedySelect",
     "GreedySwap",
+    "InForm",
     "MaskAndFill",
     "Masking",
+    "MaxChangedShare",
     "MaxCharacterEdits",
     "Neighbours",
     "OnlyClass",
+    "ProtectedWords",
     "RandomOrder",
+    "RelatedWords",
     "SamePartOfSpeech",
     "SentenceSimilarity",
     "Targeted",
     "TemporalScore",
+    "UndoingFill",
+    "UndoingSwap",
     "Untargeted",
     "UserTable",
     "WordNetSynonyms",
@@ -62,20 +77,27 @@ _HOMES = {
     "Deletion": "importance",
     "FillMask": "masks",
     "Fluency": "fluency",
+    "GoodGrammar": "english",
     "Gradient": "gradient_importance",
     "Grammar": "fluency",
     "GreedySelect": "selection",
     "GreedySwap": "search",
+    "InForm": "english",
     "MaskAndFill": "masks",
     "Masking": "importance",
+    "MaxChangedShare": "english",
     "MaxCharacterEdits": "constraints",
     "Neighbours": "candidates",
     "OnlyClass": "goals",
+    "ProtectedWords": "english",
     "RandomOrder": "importance",
+    "RelatedWords": "english",
     "SamePartOfSpeech": "constraints",
     "SentenceSimilarity": "constraints",
     "Targeted": "goals",
     "TemporalScore": "importance",
+    "UndoingFill": "undoing",
+    "UndoingSwap": "undoing",
     "Untargeted": "goals",
     "UserTable": "sources",
     "WordNetSynonyms": "sources",

@@ -24,6 +24,8 @@ Versions
     @textattack  bae-r only, as TextAttack 0.3.11 has it: cosine >= 0.9363 in the window, against the original
                  text, texts under 15 words unmeasured, NLTK's stop words matched with their case, tags from
                  4 words before and 3 after, words in the model's casing. Checked in `make bench`.
+    @valid       bae-r only, ours: among the 200 likeliest words those of the same meaning, fine tag and
+                 agreement, with the constraints of textfooler@valid (`attacks/valid.py`).
 
 Differences from the authors' code, which is not public: their setting is known from the article and from
 what they wrote to the authors of TextAttack's recipe
@@ -49,6 +51,7 @@ from unfooled.attacks.parts.constraints import SamePartOfSpeech, SentenceSimilar
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.masks import FillMask, MaskAndFill, Mode
+from unfooled.attacks.valid import FILL_VALID
 from unfooled.core.recipe import Recipe
 
 _PAPER = MaskAndFill(
@@ -95,7 +98,9 @@ def _attack(name: str, mode: Mode, summary: str, **searches: MaskAndFill) -> dic
     }
 
 
-R = _attack("bae-r", "R", "replaces words", paper=_PAPER, cosine=_COSINE, textattack=_TEXTATTACK)
+R = _attack(
+    "bae-r", "R", "replaces words", paper=_PAPER, cosine=_COSINE, textattack=_TEXTATTACK, valid=FILL_VALID
+)
 I_ = _attack("bae-i", "I", "inserts words beside important ones", paper=_PAPER, cosine=_COSINE)
 R_OR_I = _attack("bae-r-or-i", "R/I", "replaces words or inserts some", paper=_PAPER, cosine=_COSINE)
 R_AND_I = _attack("bae-r-and-i", "R+I", "replaces words and inserts some", paper=_PAPER, cosine=_COSINE)

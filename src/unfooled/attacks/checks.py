@@ -22,6 +22,8 @@ from unfooled.core.questions import Asked, GradientItem, Marked, Projection, Pul
 from unfooled.core.recipe import Recipe, recipe_from_json
 from unfooled.core.result import ATTACKED, Example, Result
 from unfooled.core.victim import CLASSIFICATION
+from unfooled.language.oracles import EditEffect
+from unfooled.language.relations import Related
 from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.resources.fluency import Score
 from unfooled.text import Text
@@ -150,6 +152,13 @@ def _tags(item: tuple[tuple[str, ...], int, tuple[str, ...]]) -> tuple[str, ...]
     return tuple("NOUN" if _number(word) < 0.8 else "ADJ" for word in (words[index], *options))
 
 
+def _edit(item: tuple[str, int, tuple[str, ...]]) -> tuple[EditEffect, ...]:
+    return tuple(
+        EditEffect("adj", frozenset(), int(_number(word) > 0.8), Related("synonym", 0, 0), 1)
+        for word in item[2]
+    )
+
+
 def _fill(item: MaskItem) -> tuple[FillIn, ...]:
     seed = _number(item.left[-20:] + item.right[:20])
     return tuple(
@@ -204,6 +213,8 @@ _STAND_INS: dict[str, Callable[[Any], Any]] = {
     "encode": _encode,
     "neighbours": _neighbours,
     "tag": _tags,
+    "edit": _edit,
+    "inflect": lambda item: item[2],
     "class-words": _class_words,
     "vocabulary": lambda _: _LISTED,
     "readable": lambda text: tuple(range(len(text.words))),

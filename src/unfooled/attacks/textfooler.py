@@ -19,6 +19,11 @@ Versions
                  code, since the article says nothing of them.
     @code        the authors' program: the word becomes `<oov>`, cosine >= 0.5, similarity >= 0.7 (0.1 for
                  texts under 15 words), a swap is kept when it beats the *original* text, not the present one.
+    @valid       ours, for texts that a reader accepts: candidates take the form of the word replaced; names,
+                 numbers, negations, links, handles, hashtags stay; fine Penn tag and agreement are kept;
+                 words mean the same by WordNet and two sets of vectors (no opposites, no two of a kind);
+                 the whole text stays similar, however short, and likely to a language model; at most a
+                 quarter of the words change, and what a success does not need is undone (`attacks/valid.py`).
 
 Differences from the authors' code
     - Constraints are checked before the victim is asked, not after. The outcome is the same and the queries
@@ -41,6 +46,7 @@ from unfooled.attacks.parts.constraints import SamePartOfSpeech, SentenceSimilar
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Deletion, Masking
 from unfooled.attacks.parts.search import GreedySwap
+from unfooled.attacks.valid import SWAP_VALID
 from unfooled.core.recipe import Recipe
 
 
@@ -89,4 +95,5 @@ RECIPES: dict[str, Recipe] = {
     "textattack": _version("textattack", _AS_TEXTATTACK),
     "paper": _version("paper", _AS_PAPER),
     "code": _version("code", _AS_CODE),
+    "valid": _version("valid", SWAP_VALID),
 }

@@ -55,7 +55,7 @@ class SynonymOracle:
     batch_size = 1 << 14
 
     def __init__(self, net: WordNet) -> None:
-        self._net = net
+        self.net = net
         self._irregular: dict[str, list[WordForm]] = {}
         for part, bases in net.irregular.items():
             for base, forms in bases.items():
@@ -71,19 +71,19 @@ class SynonymOracle:
         found = [WordForm(part, word, "") for part in PARTS]
         found += self._irregular.get(word, [])
         found += _regular_readings(word)
-        return [one for one in dict.fromkeys(found) if (one.part, one.base) in self._net.senses]
+        return [one for one in dict.fromkeys(found) if (one.part, one.base) in self.net.senses]
 
     def inflected(self, part: str, base: str, slot: str, like: str) -> str:
         """The form of `base`, or "" where there is none in one word; of two past forms that like `like`."""
         if not slot:
             return base
         irregular = [
-            form for form in self._net.irregular.get(part, {}).get(base, []) if _slot(part, form) == slot
+            form for form in self.net.irregular.get(part, {}).get(base, []) if _slot(part, form) == slot
         ]
         if irregular:
             alike = [form for form in irregular if form.endswith("n") == like.endswith("n")]
             return min(alike or irregular)
-        if part == "noun" and base.endswith("s") and (part, base[:-1]) in self._net.senses:
+        if part == "noun" and base.endswith("s") and (part, base[:-1]) in self.net.senses:
             return base  # a plural by itself
         if part == "verb" and slot == "ed" and (base in _UNCHANGED or base.endswith(("set", "cast"))):
             return base
@@ -93,12 +93,12 @@ class SynonymOracle:
 
     def _find(self, word: str, senses: int) -> tuple[str, ...]:
         readings = self.readings(word)
-        keys = [self._net.senses[one.part, one.base][: senses or None] for one in readings]
+        keys = [self.net.senses[one.part, one.base][: senses or None] for one in readings]
         found: dict[str, None] = {}
         for rank in range(max(map(len, keys), default=0)):
             for reading, own in zip(readings, keys, strict=True):
                 if rank < len(own):
-                    for other in self._net.synsets[own[rank]].words:
+                    for other in self.net.synsets[own[rank]].words:
                         if other and other != reading.base:
                             found[self.inflected(reading.part, other, reading.slot, word)] = None
         return tuple(one for one in found if one not in ("", word))

@@ -23,6 +23,8 @@ class Synset:
     words: tuple[str, ...]
     antonyms: tuple[tuple[SenseKey, int, int], ...]  # of which sense, from which word, to which (0: all)
     similar: tuple[SenseKey, ...]  # the adjectives around a head adjective
+    hypernyms: tuple[SenseKey, ...] = ()  # more general senses, one step up
+    groups: tuple[SenseKey, ...] = ()  # senses of verbs that are much the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +70,16 @@ def _synset(fields: list[str]) -> Synset:
     words = tuple(_word(fields[4 + 2 * i]) for i in range(count))
     at = 4 + 2 * count
     antonyms: list[tuple[SenseKey, int, int]] = []
-    similar: list[SenseKey] = []
+    others: dict[str, list[SenseKey]] = defaultdict(list)
     for i in range(int(fields[at])):
         symbol, offset, letter, ends = fields[at + 1 + 4 * i : at + 5 + 4 * i]
         key = (_LETTER[letter], int(offset))
         if symbol == "!":
             antonyms.append((key, int(ends[:2], 16), int(ends[2:], 16)))
-        elif symbol == "&":
-            similar.append(key)
-    return Synset(words, tuple(antonyms), tuple(similar))
+        else:
+            others[symbol].append(key)
+    general = (*others["@"], *others["@i"])
+    return Synset(words, tuple(antonyms), tuple(others["&"]), general, tuple(others["$"]))
 
 
 def _word(written: str) -> str:

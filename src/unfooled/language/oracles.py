@@ -1,0 +1,123 @@
+"""Answers questions of a search about English words in their place.
+
+    inflect   item (text, index, words)    answer  the words in the form of the word that stands there, or ""
+    edit      item (text, index, words)    answer  what each would do there: a `EditEffect` each
+
+`index` counts words of the text. Both open the tagger and the lexicons of `open_english`; their variants name
+the resource that each reads first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from unfooled.errors import OracleError
+from unfooled.language.agreement import new_disagreements
+from unfooled.language.english import English, open_english
+from unfooled.language.forms import Change, changed_form
+from unfooled.language.inflection import has_form, inflect, lemmas, part_of, tag_by_form
+from unfooled.language.relations import Related
+from unfooled.language.tagging import tag_texts
+from unfooled.text import Text
+
+Item: TypeAlias = tuple[str, int, tuple[str, ...]]
+_REMEMBERED = 1 << 15
+
+
+class EditEffect(NamedTuple):
+    """What a word would do in the place of another: which form is lost, how many rules of agreement break,
+    how the two words relate, and how many senses the more ambiguous of them has."""
+
+    part: str  # of speech, of the word that stands there: noun, verb, adj, adv, or ""
+    changed: frozenset[Change]
+    disagreements: int
+    related: Related
+    senses: int = 0
+
+
+class InflectOracle:
+    batch_size = 1024
+
+    def __init__(self, english: English) -> None:
+        self._english = english
+
+    def __call__(self, items: Sequence[Item], /) -> list[tuple[str, ...]]:
+        texts = [_text(item) for item in items]
+        table = self._english.inflections
+        found = []
+        for text, tags, (_, index, words) in zip(
+            texts, tag_texts(texts, self._english.tagger), items, strict=True
+        ):
+            tag = tag_by_form(text.words[index], tags[index], table)
+            found.append(tuple(self._formed(word.lower(), tag) for word in words))
+        return found
+
+    def _formed(self, word: str, tag: str) -> str:
+        """A word that has the form already stays; else the first lemma that can take it gives the form."""
+        table = self._english.inflections
+        if not part_of(tag) or has_form(word, tag, table):
+            return word
+        if not any(reading.part == part_of(tag) for reading in table.readings(word)):
+            return ""  # no such word of this part of speech is known
+        return next(filter(None, (inflect(lemma, tag, table) for lemma in lemmas(word, tag, table))), "")
+
+
+class EditOracle:
+    batch_size = 256
+
+    def __init__(self, english: English) -> None:
+        self._english = english
+        self._related = lru_cache(maxsize=_REMEMBERED)(english.relations.of)
+
+    def __call__(self, items: Sequence[Item], /) -> list[tuple[EditEffect, ...]]:
+        texts = [
+            text
+            for item in items
+            for own in [_text(item)]
+            for text in (own, *(own.replace(item[1], word) for word in item[2]))
+        ]
+        table = self._english.inflections
+        tags = [
+            [tag_by_form(word, tag, table) for word, tag in zip(text.words, found, strict=True)]
+            for text, found in zip(texts, tag_texts(texts, self._english.tagger), strict=True)
+        ]
+        answers, first = [], 0
+        for _, index, words in items:
+            last = first + 1 + len(words)
+            answers.append(self._effects(texts[first:last], tags[first:last], index))
+            first = last
+        return answers
+
+    def _effects(
+        self, texts: Sequence[Text], tags: Sequence[Sequence[str]], index: int
+    ) -> tuple[EditEffect, ...]:
+        (own, *others), (own_tags, *other_tags) = texts, tags
+        part = part_of(own_tags[index])
+        ambiguity = self._english.relations.ambiguity
+        return tuple(
+            EditEffect(
+                part,
+                changed_form(own_tags[index], found[index]),
+                new_disagreements(own.words, own_tags, text.words, found),
+                self._related(own.words[index].lower(), text.words[index].lower(), part),
+                max(ambiguity(own.words[index], part), ambiguity(text.words[index], part)),
+            )
+            for text, found in zip(others, other_tags, strict=True)
+        )
+
+
+def _text(item: Item) -> Text:
+    text = Text(item[0])
+    if not 0 <= item[1] < len(text.words):
+        raise OracleError(f"position {item[1]} is outside of the {len(text.words)} words of the text")
+    return text
+
+
+def open_inflect(variant: str = "") -> InflectOracle:
+    return InflectOracle(open_english())
+
+
+def open_edit(variant: str = "") -> EditOracle:
+    return EditOracle(open_english())
