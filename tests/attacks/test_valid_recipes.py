@@ -27,7 +27,7 @@ from unfooled.core.engine import Engine
 from unfooled.core.recipe import Recipe, load_part, load_recipe
 from unfooled.language.english import open_english
 from unfooled.language.forms import same_stem
-from unfooled.language.oracles import EditOracle, InflectOracle, Verdict
+from unfooled.language.oracles import EditEffect, EditOracle, InflectOracle
 from unfooled.language.relations import Related
 from unfooled.resources import store
 from unfooled.text import Text
@@ -37,11 +37,11 @@ SYNONYM = Related("synonym", 0, 0)
 
 def verdict(
     related: Related = SYNONYM, *, part: str = "adj", changed: str = "", breaks: int = 0, senses: int = 1
-) -> Verdict:
-    return Verdict(part, frozenset({changed} if changed else set()), breaks, related, senses)  # type: ignore[arg-type]
+) -> EditEffect:
+    return EditEffect(part, frozenset({changed} if changed else set()), breaks, related, senses)  # type: ignore[arg-type]
 
 
-def edits(table: Mapping[str, Verdict]) -> Answering:
+def edits(table: Mapping[str, EditEffect]) -> Answering:
     return Answering(lambda item: tuple(table[word] for word in item[2]))
 
 
@@ -109,7 +109,9 @@ def test_words_of_one_stem() -> None:
 FAR, CLOSE = 2.0, 0.5  # radians: cosines of -0.42 and 0.88
 
 
-def related(word: str, found: Verdict, *, angle: float, near: Sequence[str] = (), sure: bool = False) -> bool:
+def related(
+    word: str, found: EditEffect, *, angle: float, near: Sequence[str] = (), sure: bool = False
+) -> bool:
     """Whether the word may stand for "dull", which has these neighbours."""
     text = Text("a dull plot")
 
@@ -145,7 +147,9 @@ def related(word: str, found: Verdict, *, angle: float, near: Sequence[str] = ()
         (verdict(Related("unrelated"), part="noun"), True, True, False, False),
     ],
 )
-def test_which_words_mean_the_same(found: Verdict, close: bool, near: bool, sure: bool, passes: bool) -> None:
+def test_which_words_mean_the_same(
+    found: EditEffect, close: bool, near: bool, sure: bool, passes: bool
+) -> None:
     angle = CLOSE if close else FAR
     assert related("slow", found, angle=angle, near=["slow"] if near else [], sure=sure) is passes
 
