@@ -41,6 +41,8 @@ Outcome = Literal["success", "failure", "skipped", "error", "abstained"]
 # error    something failed: never a success, never robustness
 # abstained  the victim was brought to a tie: it decides for no class, neither a wrong one nor the right one
 OUTCOMES: tuple[Outcome, ...] = ("success", "failure", "skipped", "error", "abstained")
+REFERENCE = "reference"  # the field of a result that holds what a person wrote
+KEYWORD = "keyword"  # the field that holds the word that was to appear
 ATTACKED: tuple[Outcome, ...] = ("success", "failure", "abstained")
 NO_CLASS = -1
 ABSTAINED = "abstained"  # what tables say where a class would stand

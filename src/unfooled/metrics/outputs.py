@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from unfooled.core.result import Result
+from unfooled.core.result import REFERENCE, Result
 from unfooled.metrics.bleu import METRICS, ScoreChange, compare
-
-REFERENCE = "reference"  # the field of a result that holds what a person wrote
-KEYWORD = "keyword"  # the field that holds the word that was to appear
 
 
 class Outputs(NamedTuple):

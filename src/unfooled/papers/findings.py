@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.result import ATTACKED, Result, decided
+from unfooled.core.result import ATTACKED, REFERENCE, Result, decided
 from unfooled.metrics.bleu import sentence_score
-from unfooled.metrics.outputs import REFERENCE
 from unfooled.papers.carry_out import NOTHING, NUMBERS, RUN, results_in
 from unfooled.papers.runner import Done
 from unfooled.papers.stages import AttackStage, ShowStage

@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Styled
 
-from unfooled.core.result import Result, decided, decision_name
-from unfooled.metrics.outputs import KEYWORD
+from unfooled.core.result import KEYWORD, Result, decided, decision_name
 from unfooled.metrics.summary import Summary
 from unfooled.report.diffs import Piece, as_written, output_pieces, pieces, visible
 from unfooled.report.tables import counts_line, footnotes, summary_rows

@@ -33,7 +33,6 @@ from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
-from unfooled.runs.row_choice import rows_for, take
 from unfooled.runs.task import Examples, Task, task_for
 from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.preflight import Preflight
@@ -178,12 +177,15 @@ def attack(
     resources = require_resources(recipe)
     open_inside(recipe.oracles(), victim)  # what does not fit is said before a run file is made
 
-    whole = dataset
-    chosen = rows_for(whole, recipe, limit, seed=settings.seed, first=first)
-    if chosen.notice:
-        observer.noticed(chosen.notice)
-    total = chosen.rows if rows is None else min(rows, chosen.rows)
-    dataset = take(whole, total, seed=settings.seed, first=first)
+    whole, total = dataset, len(dataset)
+    if limit is not None or rows is not None:
+        from unfooled.runs.row_choice import rows_for, take
+
+        chosen = rows_for(whole, recipe, limit, seed=settings.seed, first=first)
+        if chosen.notice:
+            observer.noticed(chosen.notice)
+        total = chosen.rows if rows is None else min(rows, chosen.rows)
+        dataset = take(whole, total, seed=settings.seed, first=first)
     first_rows = islice(_chosen(iter(dataset), keys), _looks(keys))
     sample = [example for example in first_rows if not example.problem]
     report = task.preflight(victim, sample)

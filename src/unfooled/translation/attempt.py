@@ -15,8 +15,7 @@ import numpy as np
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.core.questions import Asked, Written
-from unfooled.core.result import Example
-from unfooled.metrics.outputs import KEYWORD, REFERENCE
+from unfooled.core.result import KEYWORD, REFERENCE, Example
 from unfooled.text import Text
 
 

@@ -13,7 +13,6 @@ from unfooled.core.victim import Reloadable, Victim, as_type, require_positive
 from unfooled.errors import VictimError
 from unfooled.plugins import registry
 from unfooled.trust import granted, trusting
-from unfooled.victims.function import FunctionVictim
 from unfooled.victims.labels import parse_labels
 
 SKLEARN_FILE = "model.skops"  # inside a trained folder
@@ -91,6 +90,8 @@ def as_victim(given: GivenVictim) -> Victim:
     if all(callable(getattr(type(given), name, None)) for name in ("predict", "fingerprint")):
         return cast(Victim, given)
     if callable(given):
+        from unfooled.victims.function import FunctionVictim
+
         return FunctionVictim(given)
     raise VictimError(
         f"{type(given).__name__} is not a victim", "wrap it with SklearnVictim or FunctionVictim"
