@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from unfooled.errors import UnfooledError, UserError
     from unfooled.internals.analysis import analyse
     from unfooled.metrics.measures import measure
+    from unfooled.metrics.validity.judging import judge
     from unfooled.plugins import registry
     from unfooled.report.html import report
     from unfooled.runs.attack import Run, attack
@@ -72,6 +73,7 @@ __all__ = [
     "evaluate",
     "export",
     "harden",
+    "judge",
     "load_data",
     "load_recipe",
     "load_victim",
@@ -106,6 +108,7 @@ _HOMES = {
     "evaluate": "checks.evaluate",
     "export": "runs.export",
     "harden": "defenses.harden",
+    "judge": "metrics.validity.judging",
     "load_data": "data.loading",
     "load_recipe": "core.recipe",
     "load_victim": "victims.loading",

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from unfooled.core.result import Result
-from unfooled.metrics.outputs import REFERENCE
+from unfooled.core.result import REFERENCE, Result
 from unfooled.papers.claims import All, AtLeast, Claim, ClaimRule, EachAtMost, More, Near, Unmeasured
 from unfooled.papers.findings import (
     Findings,

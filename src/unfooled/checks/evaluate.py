@@ -34,6 +34,7 @@ from unfooled.data.dataset import Dataset
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError, UserError
 from unfooled.metrics.summary import COUNTS, Mean, Rate, Recall, Tries, cautions
+from unfooled.metrics.validity.judging import judge as judge_successes
 from unfooled.rates import confusion, f1_interval, macro_f1
 from unfooled.runs.attack import Run
 from unfooled.runs.export import export
@@ -64,6 +65,7 @@ class ModelReport:
     f1_high: float
     premade: Rate  # right on texts that fooled the base
     active: Rate  # right under the attack on this model
+    by_valid: Rate | None  # the same when only valid texts count; None: the attack was not judged
     seen: Rate  # the same as the attack saw it; for a random model one draw, as papers report it
     worst: Rate  # right under the attack and under every check
     queries: Mean  # of all attacked
@@ -86,6 +88,7 @@ class ModelReport:
             "role": self.role,
             "victim": self.victim,
             **rates,
+            "active_by_valid_texts": self.by_valid.to_dict() if self.by_valid else None,
             "macro_f1": {"value": self.f1, "low": self.f1_low, "high": self.f1_high},
             **means,
             "classes": [cls.to_dict() for cls in self.classes],
@@ -148,6 +151,7 @@ def evaluate(
     label_map: Mapping[str, str] | None = None,
     watcher: EvaluationObserver | None = None,
     restart: bool = False,
+    judged: bool = False,
 ) -> Evaluation:
     """Evaluate `models` (name to victim, to what `load_victim` takes, or to a function) on the same rows.
 
@@ -197,6 +201,9 @@ def evaluate(
         if name == base:
             samples = _premade(subjects[name])
             export(subjects[name].attack_run, out / PREMADE, force=True)
+        if judged:
+            with bench.watcher.wait(f"{name}: judging what was found"):
+                judge_successes(subjects[name].attack_run)
         scored[name] = _scored(bench, subjects[name], samples, max(n, min(clean_limit, len(dataset))))
     for name in order:
         others = [subjects[one] for one in (base, control) if one is not None and one != name]
@@ -345,6 +352,7 @@ def _report(
     attacked = [one for one in told if one.outcome != "skipped"]
     won = [one for one in attacked if one.outcome == "success"]
     warnings, tries = _tried(subject)
+    by_valid = Run(subject.attack_run).summary().accuracy_under_valid_attack
     return ModelReport(
         name=subject.name,
         role=role,
@@ -355,6 +363,7 @@ def _report(
         f1_high=high,
         premade=Rate.of(*counted(own.premade)),
         active=Rate.of(*counted(subject.survival.active)),
+        by_valid=by_valid,
         seen=Rate.of(sum(decided(one.perturbed_probs) == one.label for one in told), len(told)),
         worst=Rate.of(*counted(subject.survival.worst)),
         queries=Mean.of([one.queries for one in attacked], COUNTS),

@@ -24,11 +24,12 @@ Judgement = Literal["pass", "fail", "undecided"]
 MEASURES = {
     "accuracy-before": "accuracy before attack",
     "aua": "accuracy under attack",
+    "valid-aua": "accuracy under attack by valid texts",
     "success": "success rate of the attack",
     "errors": "share of examples that ended in an error",
     "recall": "recall under attack",
 }
-_ROBUSTNESS = ("aua", "success", "recall")  # what only an attack that tried something can show
+_ROBUSTNESS = ("aua", "valid-aua", "success", "recall")  # what only an attack that tried something can show
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ def _with_reason(summary: Summary, judged: Judged) -> Judged:
         return judged
     reason = ""
     recall = summary.recall_of(judged.rule.label)
+    if judged.rule.measure == "valid-aua" and summary.validity is not None and summary.validity.unjudged:
+        reason = f"but {summary.validity.unjudged} successes are not judged yet"
     if summary.tries.mostly_none:
         reason = f"but the attack could try nothing on {summary.tries.none} of {summary.tries.n} examples"
     elif recall is not None and not recall.attacked:
@@ -112,6 +115,14 @@ def _rate(summary: Summary, rule: Rule) -> Rate:
                 f"its classes are {names}" if names else "its victim writes text and has no classes",
             )
         return recall.under_attack
+    if rule.measure == "valid-aua":
+        valid = summary.accuracy_under_valid_attack
+        if valid is None:
+            raise UserError(
+                "--min-valid-aua: this run was not judged, so nobody knows which texts are valid",
+                "run: unfooled judge RUN",
+            )
+        return valid
     rates = {
         "accuracy-before": summary.accuracy_before,
         "aua": summary.accuracy_under_attack,

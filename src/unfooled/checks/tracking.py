@@ -30,6 +30,8 @@ def numbers(summary: Summary) -> dict[str, float]:
         "queries": summary.queries,
         "similarity": summary.similarity,
     }
+    if (valid := summary.accuracy_under_valid_attack) is not None:
+        measures["accuracy_under_valid_attack"] = valid
     for name, one in measures.items():
         if one.n:
             found |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}

@@ -72,6 +72,20 @@ COMMANDS: Table = {
         "unfooled.cli.measure:MeasureCommand",
         "Measure the texts that a run found: similarity, fluency, grammar. Nothing is attacked again.",
     ),
+    "judge": Group(
+        "Give every success of a run a probability of being valid: `unfooled judge RUN`.",
+        {
+            "run": (
+                "unfooled.cli.judge:JudgeRun",
+                "Judge a run's successes and show both numbers: accuracy under attack, and by valid texts.",
+            ),
+            "fit": (
+                "unfooled.cli.judge:FitJudge",
+                "Fit the judge on what people said of altered texts, and show how good it is.",
+            ),
+        },
+        default="run",
+    ),
     "gate": (
         "unfooled.cli.gate:Gate",
         "Pass or fail a run by bounds on its rates, as its intervals allow.",

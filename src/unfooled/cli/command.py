@@ -108,10 +108,14 @@ def _parameter(name: str, declared: Any, hint: Any, default: Any) -> inspect.Par
 
 @dataclass(frozen=True)
 class Group:
-    """Commands under a name of their own, such as `unfooled study create`."""
+    """Commands under a name of their own, such as `unfooled study create`.
+
+    What is no command of the group is given to its `default`: `unfooled judge runs/x`.
+    """
 
     help: str
     commands: Table
+    default: str = ""
 
 
 Table = Mapping[str, tuple[str, str] | Group]  # name: ("module:Class", the line that --help shows) or a group
@@ -162,6 +166,7 @@ class Commands(Mapping[str, Any]):
         if isinstance(entry, Group):
             return LazyGroup(
                 self._inside(name, entry),
+                default=entry.default,
                 name=name,
                 help=entry.help,
                 no_args_is_help=True,
@@ -200,13 +205,19 @@ class AllCommands(Commands):
 class LazyGroup(TyperGroup):
     """Lists its commands without importing them."""
 
-    def __init__(self, table: Commands, **settings: Any) -> None:
+    def __init__(self, table: Commands, default: str = "", **settings: Any) -> None:
         super().__init__(**settings)
+        self._default = default
         self._listed = table
         self.commands = table  # type: ignore[assignment]
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.commands)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if self._default and args and args[0] not in self.commands:
+            args = [self._default, *args]
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         listed = {name: TyperCommand(name, help=self._listed.help(name)) for name in self._listed}

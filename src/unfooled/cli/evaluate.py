@@ -90,6 +90,7 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
         "temperature,averages,gradients,transfer,guided",
         "Illusion checks, comma-separated; `none` skips them.",
     )
+    judge: bool = option(False, "Also judge what was found: accuracy under attack by valid texts.")
     averages: str = option("4,16", "Draws per query when a random model is attacked.")
     workers: int = option(1, "Processes; one per core.", "-w", min=1)
     seed: int = option(0, "Same seed, same results.", min=0)
@@ -143,6 +144,7 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
                 label_map=self.mapped_labels(),
                 watcher=LiveWatcher(console),
                 restart=self.restart,
+                judged=self.judge,
             )
         except KeyboardInterrupt:
             return interrupted(f"what is finished is saved in {out}")

@@ -27,6 +27,7 @@ class Gate(Command):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled gate runs/x --min-aua 0.6 --max-success 0.3
+  unfooled gate runs/x --min-aua 0.3 --min-valid-aua 0.6
   unfooled gate runs/x --min-recall offensive=0.8
   unfooled gate runs/x --min-aua 0.6 --junit gate.xml --markdown gate.md
 \b
@@ -39,6 +40,9 @@ Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow 
 
     folder: Path = argument(..., "Folder of a run.", metavar="RUN")
     min_aua: float | None = option(None, "Least accuracy under attack.")
+    min_valid_aua: float | None = option(
+        None, "Least accuracy under attack by valid texts; needs a run that `unfooled judge` has judged."
+    )
     max_success: float | None = option(None, "Highest success rate of the attack.")
     min_recall: tuple[str, ...] = option((), "Least recall of a class under attack: offensive=0.8.")
     min_accuracy: float | None = option(None, "Least accuracy before the attack.")
@@ -49,7 +53,7 @@ Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow 
     json: bool = option(False, "As JSON.")
 
     def run(self) -> int:
-        least = {"aua": self.min_aua, "accuracy-before": self.min_accuracy}
+        least = {"aua": self.min_aua, "valid-aua": self.min_valid_aua, "accuracy-before": self.min_accuracy}
         most = {"success": self.max_success, "errors": self.max_errors}
         recalls = shares(self.min_recall, "--min-recall")
         rules = [Rule(name, "min", bound) for name, bound in least.items() if bound is not None]

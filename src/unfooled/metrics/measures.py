@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -39,6 +39,7 @@ _BATCH = 256
 
 # Answers of the measure's oracle in order; equal questions reach it once.
 Ask: TypeAlias = Callable[[Sequence[Any]], list[Any]]
+MeasureRow: TypeAlias = tuple[str, int, float]  # name, the example's key, value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,30 +133,40 @@ def measure_run(
     with closing(RunFile.read(run)) as file:
         path = file.path
         before = {full: set(file.measured(full)) for _, full in wanted}
-        total = len(wanted) * sum(1 for _ in _fallen(file))
+        total = len(wanted) * sum(1 for _ in fallen(file))
+    with writing_measures(path) as put:
+        done = 0
+        for measure, full in wanted:
+            ask = _opened(measure, full)
+            with closing(RunFile.read(run)) as file:
+                results = fallen(file)
+                while batch := list(islice(results, _BATCH)):
+                    new = [result for result in batch if result.key not in before[full]]
+                    put(_rows(measure, full, ask, new))
+                    done += len(batch)
+                    progress(done, total)
+    return [full for _, full in wanted]
+
+
+@contextmanager
+def writing_measures(path: Path) -> Iterator[Callable[[Sequence[MeasureRow]], None]]:
+    """What puts (name, key, value) beside a run's results, whole batches or nothing; others wait."""
     lock = Lock.take(path)
     try:
         with _explained(path, reading=False), closing(sqlite3.connect(path, timeout=5.0)) as database:
             sealed.prepare(database)
-            done = 0
-            for measure, full in wanted:
-                ask = _opened(measure, full)
-                with closing(RunFile.read(run)) as file:
-                    results = _fallen(file)
-                    while batch := list(islice(results, _BATCH)):
-                        new = [result for result in batch if result.key not in before[full]]
-                        rows = _rows(measure, full, ask, new)
-                        with database:
-                            database.execute("BEGIN IMMEDIATE")
-                            sealed.put(database, MEASURES, rows)
-                        done += len(batch)
-                        progress(done, total)
+
+            def put(rows: Sequence[MeasureRow]) -> None:
+                with database:
+                    database.execute("BEGIN IMMEDIATE")
+                    sealed.put(database, MEASURES, rows)
+
+            yield put
     finally:
         lock.release()
-    return [full for _, full in wanted]
 
 
-def _fallen(file: RunFile) -> Iterator[Result]:
+def fallen(file: RunFile) -> Iterator[Result]:
     """Texts that the model got right before the attack and wrong after it; of one that writes, successes."""
     if file.writes:
         yield from file.results(outcome="success")
@@ -193,8 +204,8 @@ def _nobody(items: Sequence[Any]) -> list[Any]:
     raise UnfooledError("this measure declares no oracle to ask")
 
 
-def _rows(measure: Measure, full: str, ask: Ask, results: Sequence[Result]) -> list[tuple[str, int, float]]:
-    rows = []
+def _rows(measure: Measure, full: str, ask: Ask, results: Sequence[Result]) -> list[MeasureRow]:
+    rows: list[MeasureRow] = []
     for result, value in zip(results, measure.values(ask, results), strict=True):
         if isinstance(value, Mapping):
             rows.append((full, result.key, float(sum(value.values()))))

@@ -23,6 +23,8 @@ def summary_html(summary: Summary) -> str:
             (f"{what} before attack", summary.accuracy_before, "{:.1%}"),
             (f"{what} under attack", summary.accuracy_under_attack, "{:.1%}"),
         ]
+        if (valid := summary.accuracy_under_valid_attack) is not None:
+            rows.insert(2, ("accuracy under attack by valid texts", valid, "{:.1%}"))
     counts = ", ".join(f"{count} {name}" for name, count in summary.counts.items())
     cells = "".join(
         f"<tr><td>{name}</td><td>{_shown(found.value, form)}</td>"

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.core.result import ATTACKED, NO_CLASS, OUTCOMES, Outcome, Result, decided
+from unfooled.metrics.validity.accuracy import Validity, validity_of
 from unfooled.rates import confusion, f1_interval, macro_f1, mean_interval, wilson
 from unfooled.runs.attack import FEW_EDITS
 from unfooled.runs.file import RunFile
@@ -186,6 +187,7 @@ class Summary:
     only: str = ""  # the class whose rows were attacked, where it was one
     tries: Tries = Tries()
     warnings: tuple[str, ...] = ()  # of the look at the texts before the attack (see `coverage.py`)
+    validity: Validity | None = None  # of a run that was judged (`unfooled judge`)
 
     @property
     def total(self) -> int:
@@ -208,6 +210,13 @@ class Summary:
         from unfooled.metrics.notebook import summary_html
 
         return summary_html(self)
+
+    @property
+    def accuracy_under_valid_attack(self) -> Rate | None:
+        """Still right when a success counts as far as a reader accepts its text; None: nobody judged."""
+        if self.validity is None:
+            return None
+        return Rate(*self.validity.accuracy, self.validity.n)
 
     def recall_of(self, name: str) -> Recall | None:
         return next((one for one in self.recalls if one.name.casefold() == name.casefold()), None)
@@ -237,6 +246,7 @@ class Summary:
             "recalls": [one.to_dict() for one in self.recalls],
             "tries": self.tries.to_dict(),
             "warnings": list(self.cautions),
+            "validity": None if self.validity is None else self.validity.to_dict(),
             "outputs": [asdict(one) for one in self.outputs],
             "substitutions": [
                 {"before": s.before, "after": s.after, "count": s.count} for s in self.substitutions
@@ -260,6 +270,7 @@ def summarise(run: RunFile) -> Summary:
     pairs: Counter[tuple[str, str]] = Counter()
     notes: dict[str, list[int]] = {}
     truth, said, said_after = array("l"), array("l"), array("l")
+    broken = array("q")  # keys of rows that were right before the attack and wrong after it
     writes = run.writes
     header = run.header
     few = none = counted = 0
@@ -270,6 +281,8 @@ def summarise(run: RunFile) -> Summary:
             truth.append(result.label)
             said.append(decided(result.probs))
             said_after.append(decided(result.perturbed_probs))
+            if said[-1] == result.label != said_after[-1]:
+                broken.append(result.key)
         if result.outcome in ATTACKED:
             if result.queries_known:
                 queries.append(result.queries)
@@ -320,6 +333,9 @@ def summarise(run: RunFile) -> Summary:
         only=_only(header),
         tries=Tries(counted, few, none, bound),
         warnings=_warnings(header),
+        validity=None
+        if writes
+        else validity_of(run, int(np.equal(truth, said_after).sum()), broken.tolist(), len(truth)),
     )
 
 

@@ -23,15 +23,34 @@ HEADINGS = (
     "queries",
     "words changed",
 )
+VALID_HEADING = "by valid texts"
 MISSING = "retuned: missing"
+
+
+def headings(evaluation: Evaluation) -> tuple[str, ...]:
+    """With a column for valid texts, where an attack was judged."""
+    return HEADINGS if not _judged(evaluation) else _with_valid(HEADINGS, VALID_HEADING)
 
 
 def table_rows(evaluation: Evaluation) -> list[tuple[str, ...]]:
     """One row per model; a row of dashes stands for a control that is not there."""
     rows = [_row(model) for model in evaluation.models]
+    if _judged(evaluation):
+        cells = [rate(model.by_valid) if model.by_valid else "–" for model in evaluation.models]
+        rows = [_with_valid(row, cell) for row, cell in zip(rows, cells, strict=True)]
     if evaluation.notes and len(rows) > 1:
-        rows.insert(1, (MISSING, *["–"] * (len(HEADINGS) - 1)))
+        rows.insert(1, (MISSING, *["–"] * (len(rows[0]) - 1)))
     return rows
+
+
+def _judged(evaluation: Evaluation) -> bool:
+    return any(model.by_valid is not None for model in evaluation.models)
+
+
+def _with_valid(cells: tuple[str, ...], cell: str) -> tuple[str, ...]:
+    """Beside the accuracy under attack, so that both numbers are read together."""
+    at = HEADINGS.index("under attack") + 1
+    return (*cells[:at], cell, *cells[at:])
 
 
 def legend(evaluation: Evaluation) -> list[str]:
@@ -39,6 +58,10 @@ def legend(evaluation: Evaluation) -> list[str]:
         "In brackets: 95 % intervals. pre-made: texts that fooled the base. under attack: the attack on the "
         "model itself. all checks: right under that attack and under every check. Errors are in no rate."
     ]
+    if _judged(evaluation):
+        lines.append(
+            "by valid texts: the same attack; a success counts as far as a reader would accept its text."
+        )
     if any(model.chance != "none" for model in evaluation.models):
         lines.append(
             "* decides with the help of chance: a text counts as right if most fresh draws give its class. "
@@ -81,7 +104,7 @@ def check_rows(report: ModelReport) -> list[tuple[str, str, str]]:
 def print_evaluation(console: Console, evaluation: Evaluation) -> None:
     console.width = max(console.width, 150)  # a table that is folded cannot be read
     title = f"{evaluation.attack} on {evaluation.data}, {evaluation.n} examples"
-    console.print(wide_table(title, HEADINGS, table_rows(evaluation)))
+    console.print(wide_table(title, headings(evaluation), table_rows(evaluation)))
     for line in legend(evaluation):
         say(console, line)
     for name, (first, *rest) in verdict_lines(evaluation):
@@ -107,8 +130,8 @@ def markdown(evaluation: Evaluation) -> str:
     lines = [
         f"# {evaluation.attack} on {in_markdown(evaluation.data)}, {evaluation.n} examples",
         "",
-        "| " + " | ".join(HEADINGS) + " |",
-        "|" + "---|" * len(HEADINGS),
+        "| " + " | ".join(headings(evaluation)) + " |",
+        "|" + "---|" * len(headings(evaluation)),
         *("| " + " | ".join(map(in_markdown, row)) + " |" for row in table_rows(evaluation)),
         "",
         *legend(evaluation),

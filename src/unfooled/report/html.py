@@ -27,11 +27,12 @@ from unfooled.core.result import OUTCOMES, Result
 from unfooled.errors import RunFileError
 from unfooled.metrics.columns import Column, ResultColumns
 from unfooled.metrics.summary import Summary, only_class, summarise
+from unfooled.metrics.validity.accuracy import REMARK as JUDGE
 from unfooled.plugins import registry
 from unfooled.report.comparison import comparison_charts, comparisons, tables
 from unfooled.report.diffs import output_pieces, pieces, visible
 from unfooled.report.interpretation import Chart, Hint, RunVerdict, charts, hints, judge
-from unfooled.report.tables import counts_line, footnotes, summary_rows
+from unfooled.report.tables import UNDER_VALID, counts_line, footnotes, summary_rows
 from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import REMARK, RunFile
 
@@ -93,6 +94,15 @@ class RunView:
                     "value": f"{before.value} → {under.value}",
                     "name": f"{what} before and under attack",
                     "note": f"under attack {under.interval}, n = {under.n}",
+                }
+            )
+        if UNDER_VALID in rows:
+            valid = rows[UNDER_VALID]
+            falls.append(
+                {
+                    "value": valid.value,
+                    "name": "accuracy under attack by valid texts",
+                    "note": f"{valid.interval}, n = {valid.n}",
                 }
             )
         return [
@@ -205,6 +215,7 @@ def _view(number: int, path: Path, told: Path, name: str) -> RunView:
         measures = {name: _column(ledger, file.measured(name)) for name in file.measures()}
     environment = header["environment"]
     drawn = {name: header.pop(REMARK + name, None) for name in registry.names("run-charts")}  # no settings
+    header.pop(REMARK + JUDGE, None)  # what the judge has learned is told by its numbers
     return RunView(
         number=number,
         name=visible(name),

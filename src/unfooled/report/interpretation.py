@@ -25,6 +25,8 @@ from unfooled.metrics.columns import (
 )
 from unfooled.metrics.measures import parse_measure
 from unfooled.metrics.summary import Summary
+from unfooled.metrics.validity.accuracy import VALID
+from unfooled.metrics.validity.second_judge import SECOND
 from unfooled.report.charts import ChartLine, bar_chart, line_chart, matrix
 
 SHARES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)
@@ -106,6 +108,11 @@ def judge(summary: Summary) -> RunVerdict:
             f"The attack breaks {said} that the model got right; {what} falls from "
             f"{summary.accuracy_before.value:.0%} to {summary.accuracy_under_attack.value:.0%}."
         )
+        if (valid := summary.accuracy_under_valid_attack) is not None and valid.n:
+            told += (
+                f" Counting only texts that a reader would accept, it is {valid.value:.0%} "
+                f"({valid.low:.0%} to {valid.high:.0%})."
+            )
     if summary.counts["success"]:
         words = summary.words_changed
         told += (
@@ -184,6 +191,14 @@ def hints(view: View) -> list[Hint]:
                 "unfooled harden --method fact --model MODEL --data TRAINING_DATA --out models/hardened",
             )
         )
+    if summary.counts["success"] and summary.validity is None and not summary.writes:
+        found.append(
+            Hint(
+                "judge",
+                "Ask how many of the found texts a reader would accept: the second number beside this one.",
+                f"unfooled judge {shlex.quote(str(view.told))}",
+            )
+        )
     if summary.counts["success"] and not view.measures:
         found.append(
             Hint(
@@ -215,7 +230,10 @@ def charts(views: Sequence[View]) -> list[Chart]:
     attacked = [view for view in views if view.summary.attacked and not view.summary.writes]
     found = [_over_share(attacked), _over_queries(attacked), _over_similarity(attacked)]
     names = dict.fromkeys(name for view in attacked for name in view.measures)
-    found += [_over_measure(attacked, name) for name in names if not name.startswith("changed-pos")]
+    found += [
+        _over_measure(attacked, name) for name in names if not name.startswith(("changed-pos", VALID, SECOND))
+    ]
+    found.append(_over_validity(attacked))
     for view in views:
         found += [_histogram(view, len(views)), _parts_of_speech(view, len(views))]
         found += [] if view.summary.writes else _confusions(view, len(views))
@@ -278,6 +296,22 @@ def _over_measure(views: Sequence[View], name: str) -> Chart | None:
         x_name=f"{measure.title}, {'at least' if high else 'at most'}",
         form="{:.2f}",
         caption="How many successes a reader might accept, measured after the attack.",
+    )
+
+
+def _over_validity(views: Sequence[View]) -> Chart | None:
+    """Accuracy when only texts count that the judge gives at least this probability of being valid."""
+    judged = [view for view in views if VALID in view.measures]
+    if not any(np.isfinite(view.measures[VALID][view.ledger.fallen]).any() for view in judged):
+        return None
+    limits = [step / 10 for step in range(11)]
+    curves = [(view, accuracy_at_least(view.ledger, view.measures[VALID], limits)) for view in judged]
+    return _curve(
+        curves,
+        title="Accuracy when only texts count that are likely valid",
+        x_name="probability of being valid, at least",
+        form="{:.1f}",
+        caption="At the left every text counts, at the right only those that a reader would surely accept.",
     )
 
 

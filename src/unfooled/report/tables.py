@@ -6,8 +6,12 @@ import math
 from typing import NamedTuple
 
 from unfooled.metrics.summary import Mean, Rate, Summary, Tries
+from unfooled.metrics.validity.accuracy import Validity
+from unfooled.metrics.validity.model import REDUCED
 
 SUCCESS = "success rate of the attack"
+UNDER_ATTACK = "accuracy under attack"
+UNDER_VALID = "accuracy under attack by valid texts"
 _MOST_CLASSES = 8
 SIMILARITY = "similarity of the last edit"
 
@@ -23,7 +27,7 @@ def summary_rows(summary: Summary) -> list[TableRow]:
     """Rates with their 95 % intervals and the number of examples behind them."""
     accuracy = [
         _rate("accuracy before attack", summary.accuracy_before),
-        _rate("accuracy under attack", summary.accuracy_under_attack),
+        *both_numbers(summary),
         *_by_class(summary),
         *_abstentions(summary),
         _rate("macro F1 before attack", summary.f1_before),
@@ -54,6 +58,16 @@ def summary_rows(summary: Summary) -> list[TableRow]:
         rows.append(_few_edits(summary.tries))
     if summary.similarity.n:
         rows.append(_mean(SIMILARITY, summary.similarity, "{:.3f}"))
+    return rows
+
+
+def both_numbers(summary: Summary) -> list[TableRow]:
+    """Accuracy under attack by any text and, of a judged run, by texts that a reader accepts."""
+    rows = [_rate(UNDER_ATTACK, summary.accuracy_under_attack)]
+    if (valid := summary.accuracy_under_valid_attack) is not None:
+        rows.append(_rate(UNDER_VALID, valid))
+    if (judged := summary.validity) is not None and judged.judged:
+        rows.append(_rate("valid, of the successes", Rate(*judged.share, judged.judged)))
     return rows
 
 
@@ -107,12 +121,23 @@ def _outputs(summary: Summary) -> list[TableRow]:
 def footnotes(summary: Summary) -> list[str]:
     """How sacrebleu computed its scores, in its own words, and why a row counts fewer examples."""
     lines = [f"sacrebleu {one.metric}: {one.signature}" for one in summary.outputs]
+    if (judged := summary.validity) is not None:
+        lines += _on_the_judge(judged)
     successes, measured = summary.counts["success"], summary.similarity.n
     if 0 < measured < successes:
         lines.append(
             f"{SIMILARITY}: of {successes} successes {measured} were measured; texts shorter than the window "
             "of the similarity constraint are let through unmeasured"
         )
+    return lines
+
+
+def _on_the_judge(judged: Validity) -> list[str]:
+    lines = []
+    if judged.variant == REDUCED:
+        lines.append("valid texts: judged without the language model, on fewer measures")
+    if judged.unjudged:
+        lines.append(f"valid texts: {judged.unjudged} successes are not judged yet and count as valid")
     return lines
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from unfooled.batching import Meter, same_length
 from unfooled.errors import MissingExtraError, ResourceError
 from unfooled.resources.encoders import quiet
-from unfooled.resources.fluency import Score
+from unfooled.resources.fluency import Score, Token
 from unfooled.resources.pretrained import longest_input
 from unfooled.resources.store import Progress, Store, silent
 
@@ -66,15 +66,44 @@ class CausalLM:
             self.meter.add(len(group), len(group) * length, padding, time.perf_counter() - began)
         return scores
 
+    def tokens(self, items: Sequence[str], /) -> list[list[Token]]:
+        """Log-probability of each token, and which characters of the text it is; of the first `window`."""
+        if not items:
+            return []
+        encoded = self.tokenizer(
+            list(items),
+            add_special_tokens=False,
+            split_special_tokens=True,
+            return_attention_mask=False,
+            return_offsets_mapping=True,
+            verbose=False,
+        )
+        rows = [[self._start, *ids[: self.window - 1]] for ids in encoded["input_ids"]]
+        found: list[list[Token]] = [[] for _ in items]
+        for group in same_length([len(row) for row in rows], self.max_tokens):
+            if len(rows[group[0]]) == 1:
+                continue  # nothing to read
+            values = self._log_probabilities([rows[i] for i in group]).tolist()
+            for index, row in zip(group, values, strict=True):
+                places = encoded["offset_mapping"][index]
+                found[index] = [
+                    Token(start, end, round(value, 5))
+                    for (start, end), value in zip(places, row, strict=False)
+                ]
+        return found
+
     def _totals(self, rows: list[list[int]]) -> list[float]:
+        totals: list[float] = self._log_probabilities(rows).sum(dim=1).tolist()
+        return totals
+
+    def _log_probabilities(self, rows: list[list[int]]) -> Any:
         import torch
 
         with torch.inference_mode():
             ids = torch.tensor(rows)
             logits = self.model(input_ids=ids, use_cache=False).logits[:, :-1].float()
             of_own = logits.gather(2, ids[:, 1:, None])[:, :, 0] - logits.logsumexp(dim=2)
-            totals: list[float] = of_own.double().sum(dim=1).tolist()
-            return totals
+            return of_own.double()
 
 
 def _start_token(model: Any, tokenizer: Any) -> int:

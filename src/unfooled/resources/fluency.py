@@ -36,6 +36,14 @@ class Score(NamedTuple):
         return math.exp(min(-self.per_unit, 700.0))
 
 
+class Token(NamedTuple):
+    """The log-probability of a token given all before it, and which characters of the text it is."""
+
+    start: int
+    end: int
+    log_probability: float
+
+
 class FluencyOracle(Protocol):
     """What every variant of the oracle is."""
 
