@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.core.result import ATTACKED, NO_CLASS, OUTCOMES, Outcome, Result, decided
-from unfooled.metrics.validity.accuracy import Validity, validity_of
 from unfooled.rates import confusion, f1_interval, macro_f1, mean_interval, wilson
 from unfooled.runs.attack import FEW_EDITS
-from unfooled.runs.file import RunFile
+from unfooled.runs.file import JUDGE, REMARK, RunFile
 
 if TYPE_CHECKING:
     from unfooled.metrics.bleu import ScoreChange
+    from unfooled.metrics.validity.accuracy import Validity
 
 _TOP = 10
 _NOTES = 3
@@ -270,7 +270,7 @@ def summarise(run: RunFile) -> Summary:
     pairs: Counter[tuple[str, str]] = Counter()
     notes: dict[str, list[int]] = {}
     truth, said, said_after = array("l"), array("l"), array("l")
-    broken = array("q")  # keys of rows that were right before the attack and wrong after it
+    rows = array("q")  # their keys
     writes = run.writes
     header = run.header
     few = none = counted = 0
@@ -281,8 +281,7 @@ def summarise(run: RunFile) -> Summary:
             truth.append(result.label)
             said.append(decided(result.probs))
             said_after.append(decided(result.perturbed_probs))
-            if said[-1] == result.label != said_after[-1]:
-                broken.append(result.key)
+            rows.append(result.key)
         if result.outcome in ATTACKED:
             if result.queries_known:
                 queries.append(result.queries)
@@ -302,7 +301,7 @@ def summarise(run: RunFile) -> Summary:
             _count_note(notes, result)
     attacked = sum(counts[outcome] for outcome in ATTACKED)
     only = only_class(run)
-    own, before, after = (np.asarray(column) for column in (truth, said, said_after))
+    own, before, after, keys = (np.asarray(column) for column in (truth, said, said_after, rows))
     counting = own == only if only >= 0 else np.ones(len(own), dtype=bool)
     scored = only < 0  # one class alone has no F1 over all of them
     return Summary(
@@ -333,10 +332,20 @@ def summarise(run: RunFile) -> Summary:
         only=_only(header),
         tries=Tries(counted, few, none, bound),
         warnings=_warnings(header),
-        validity=None
-        if writes
-        else validity_of(run, int(np.equal(truth, said_after).sum()), broken.tolist(), len(truth)),
+        validity=_validity(run, own[counting], before[counting], after[counting], keys[counting]),
     )
+
+
+def _validity(
+    run: RunFile, truth: NDArray[Any], before: NDArray[Any], after: NDArray[Any], keys: NDArray[Any]
+) -> Validity | None:
+    """How much of the accuracy under attack was lost to texts that a reader accepts; None: nobody judged."""
+    if REMARK + JUDGE not in run.header:
+        return None
+    from unfooled.metrics.validity.accuracy import validity_of
+
+    fallen = keys[(before == truth) & (after != truth)]
+    return validity_of(run, int((after == truth).sum()), fallen.tolist(), len(truth))
 
 
 def _outputs(run: RunFile) -> tuple[ScoreChange, ...]:

@@ -27,14 +27,13 @@ from unfooled.core.result import OUTCOMES, Result
 from unfooled.errors import RunFileError
 from unfooled.metrics.columns import Column, ResultColumns
 from unfooled.metrics.summary import Summary, only_class, summarise
-from unfooled.metrics.validity.accuracy import REMARK as JUDGE
 from unfooled.plugins import registry
 from unfooled.report.comparison import comparison_charts, comparisons, tables
 from unfooled.report.diffs import output_pieces, pieces, visible
 from unfooled.report.interpretation import Chart, Hint, RunVerdict, charts, hints, judge
 from unfooled.report.tables import UNDER_VALID, counts_line, footnotes, summary_rows
 from unfooled.runs.attack import Run, run_folder
-from unfooled.runs.file import REMARK, RunFile
+from unfooled.runs.file import JUDGE, REMARK, RunFile
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from unfooled.metrics.summary import Mean, Rate, Summary, Tries
-from unfooled.metrics.validity.accuracy import Validity
-from unfooled.metrics.validity.model import REDUCED
+
+if TYPE_CHECKING:
+    from unfooled.metrics.validity.accuracy import Validity
 
 SUCCESS = "success rate of the attack"
 UNDER_ATTACK = "accuracy under attack"
@@ -134,6 +135,8 @@ def footnotes(summary: Summary) -> list[str]:
 
 def _on_the_judge(judged: Validity) -> list[str]:
     lines = []
+    from unfooled.metrics.validity.model import REDUCED
+
     if judged.variant == REDUCED:
         lines.append("valid texts: judged without the language model, on fewer measures")
     if judged.unjudged:

@@ -21,10 +21,9 @@ import numpy as np
 from unfooled.errors import RunFileError
 from unfooled.metrics.validity.model import Judge, Row, Variant
 from unfooled.metrics.validity.regression import Values
-from unfooled.runs.file import RunFile
+from unfooled.runs.file import JUDGE, REMARK, RunFile
 
 VALID = "valid"  # the measure: P(valid) of a success; beside it, valid/NAME is what it was made of
-REMARK = "judge"
 DRAWS = 2000
 
 
@@ -58,7 +57,7 @@ class Validity:
 
 def validity_of(run: RunFile, right: int, fallen: Sequence[int], n: int) -> Validity | None:
     """Of a run that was judged, else None: `right` rows withstood, those with the keys `fallen` did not."""
-    remark = run.header.get(f"remark:{REMARK}")
+    remark = run.header.get(REMARK + JUDGE)
     if not remark:
         return None
     try:

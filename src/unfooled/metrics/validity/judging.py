@@ -13,12 +13,12 @@ from pathlib import Path
 
 from unfooled.errors import UserError
 from unfooled.metrics.measures import fallen, writing_measures
-from unfooled.metrics.validity.accuracy import REMARK, VALID, columns_of, complete
+from unfooled.metrics.validity.accuracy import VALID, columns_of, complete
 from unfooled.metrics.validity.features import Pair
 from unfooled.metrics.validity.instruments import language_model_here, open_instruments
 from unfooled.metrics.validity.model import FULL, REDUCED, SHIPPED, Judge, Variant, load_judge
 from unfooled.runs.attack import Run
-from unfooled.runs.file import RunFile
+from unfooled.runs.file import JUDGE, RunFile
 from unfooled.runs.notes import write_remark
 
 _BATCH = 64
@@ -52,7 +52,7 @@ def judge(
     variant = chosen.variant(_variant(chosen, language_model))
     _measure(path, variant, progress)
     found = _weigh(path, variant)
-    write_remark(path, REMARK, {"variant": variant.name, "judge": chosen.to_dict()})
+    write_remark(path, JUDGE, {"variant": variant.name, "judge": chosen.to_dict()})
     return found
 
 
