@@ -22,7 +22,8 @@ from unfooled.checks.illusions.attacking import (
 )
 from unfooled.checks.illusions.checks import require_checks, run_checks
 from unfooled.checks.illusions.diagnosis import Gradients, Looks, look, look_at_gradients, same_again
-from unfooled.checks.illusions.survivors import CheckResult, Flags, Survival, counted
+from unfooled.checks.illusions.fresh_process import packed
+from unfooled.checks.illusions.survivors import STATE, CheckResult, Flags, Survival, counted
 from unfooled.checks.illusions.verdict import MISSING_CONTROL, Rival, Verdict, judge
 from unfooled.checks.naming import load_models, roles
 from unfooled.checks.replay import Sample
@@ -133,6 +134,7 @@ def evaluate(
     base: str | None = None,
     control: str | None = None,
     checks: Sequence[str] | None = None,
+    fresh: Given | None = None,
     averages: Sequence[int] = (4, 16),
     draws: int = DRAWS,
     workers: int = 1,
@@ -146,7 +148,8 @@ def evaluate(
     The base is the model called `base` (or the first), the control the one called `retuned`. `limit` is the
     number of rows to attack; clean accuracy is measured on up to `clean_limit`. `averages` and `draws` say
     how often random models are asked during and after an attack. `checks` are names of illusion checks, all
-    of them by default. A name may stand for another model inside a wrapper, as in `"overconfident:base"`.
+    of them by default. `fresh` are rows of the same kind that were never published: a gain that is not there
+    was learned by heart. A name may stand for another model inside a wrapper, as in `"overconfident:base"`.
 
     Example:
 
@@ -160,6 +163,9 @@ def evaluate(
     dataset = as_dataset(data)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     victims = load_models(models)  # all of them now: a wrong path must not show up after hours
+    asks_afresh = checks is None or STATE in checks
+    untouched = {name: packed(victim) if asks_afresh else None for name, victim in victims.items()}
+    unseen = None if fresh is None else as_dataset(fresh)
     labels = victims[base].labels
     n = rows_to_read(dataset.aligned(labels, label_map), fit_to_victim(recipe, victims[base]), limit)
     bench = EvaluationSetup(
@@ -181,6 +187,9 @@ def evaluate(
         victim = victims[name]
         aligned = dataset.aligned(victim.labels, label_map)
         subjects[name] = _attacked(bench, name, victim, aligned, out / name, list(samples.values()))
+        subjects[name].defended = name not in (base, control)
+        subjects[name].untouched = untouched[name]
+        subjects[name].never_published = unseen.aligned(victim.labels, label_map) if unseen else None
         if name == base:
             samples = _premade(subjects[name])
             export(subjects[name].attack_run, out / PREMADE, force=True)

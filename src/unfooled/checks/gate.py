@@ -64,10 +64,18 @@ class Judged:
         return f"{self.rule}: {rate.value:.1%} ({rate.low:.1%} – {rate.high:.1%}, n = {rate.n})"
 
 
-def apply_rules(summary: Summary, rules: Sequence[Rule]) -> list[Judged]:
+def apply_rules(summary: Summary, rules: Sequence[Rule], *, remembers: str = "") -> list[Judged]:
+    """`remembers`: what the state check found; answers that depend on earlier questions pass no rule."""
     if not rules:
         raise UserError("the gate has no rule", "give one, such as --min-aua 0.6 or --max-success 0.3")
-    return [_with_reason(summary, _judge(rule, _rate(summary, rule))) for rule in rules]
+    judged = [_with_reason(summary, _judge(rule, _rate(summary, rule))) for rule in rules]
+    return [_refused(one, remembers) for one in judged]
+
+
+def _refused(judged: Judged, remembers: str) -> Judged:
+    if not remembers or judged.judgement != "pass" or judged.rule.measure == "errors":
+        return judged
+    return replace(judged, judgement="undecided", reason=f"but {remembers}")
 
 
 def _with_reason(summary: Summary, judged: Judged) -> Judged:

@@ -12,13 +12,14 @@ import typer
 
 from unfooled.checks import gate
 from unfooled.checks.gate import Rule
+from unfooled.checks.illusions.survivors import STATE
 from unfooled.cli.command import Command, argument, option
 from unfooled.cli.exits import Exit
 from unfooled.cli.values import shares
 from unfooled.errors import RunFileError, UserError
 from unfooled.metrics.summary import summarise
 from unfooled.report.diffs import in_markdown, visible
-from unfooled.runs.file import RunFile
+from unfooled.runs.file import REMARK, RunFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,8 @@ Examples:
   unfooled gate runs/x --min-aua 0.6 --junit gate.xml --markdown gate.md
 \b
 A rule passes or fails when its whole 95 % interval lies on one side of the bound; otherwise it is undecided.
-So is a rule that would pass although the attack could try nothing on most examples.
+So is a rule that would pass although the attack could try nothing on most examples, or although `evaluate`
+found that the model's answers depend on what it was asked before.
 Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow it with --undecided-passes).
 """
 
@@ -62,8 +64,9 @@ Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow 
                 )
             summary = summarise(file)
             environment = file.header["environment"]
+            remembers = file.header.get(REMARK + STATE, "")
         name = f"{environment['attack']} on {environment['victim']}, data {environment['data']}"
-        judged = gate.apply_rules(summary, rules)
+        judged = gate.apply_rules(summary, rules, remembers=remembers)
         verdict = gate.overall(judged)
         cautions = [*([str(summary.tries)] if summary.tries.few else []), *summary.cautions]
         if self.junit:
