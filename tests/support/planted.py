@@ -307,38 +307,34 @@ class Memorising(Guessing):
 
 
 class Remembering(Guessing):
-    """Answers a text that is much like an earlier one as it did then, from its question `patience` on."""
+    """Answers a text one word away from an earlier one as it did then, from its question `patience` on."""
 
     name = "remembering"
 
     def __init__(self, patience: int = 0) -> None:
         super().__init__()
         self.patience = patience
-        self.heard: dict[str, Any] = {}
+        self.heard: dict[str, Any] = {}  # by the text, and by the text with any word left open
         self.asked = 0
 
     def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
         scores = super().predict(texts)
         for place, text in enumerate(texts):
             read = join_fields(text)
+            words = read.split()
+            shapes = [" ".join([*words[:i], "*", *words[i + 1 :]]) for i in range(len(words))]
             self.asked += 1
-            near = [row for known, row in self.heard.items() if _one_word_apart(known, read)]
+            near = next((self.heard[shape] for shape in shapes if shape in self.heard), None)
             if read in self.heard:
                 scores[place] = self.heard[read]
-            elif near and self.asked > self.patience:
-                scores[place] = near[0]
-            self.heard[read] = scores[place]
+            elif near is not None and self.asked > self.patience:
+                scores[place] = near
+            for shape in (read, *shapes):
+                self.heard.setdefault(shape, scores[place].copy())
         return scores
 
     def fingerprint(self) -> str:
         return digest("remembering", self.patience)
-
-
-def _one_word_apart(first: str, second: str) -> bool:
-    one, other = first.split(), second.split()
-    if len(one) == len(other):
-        return sum(a != b for a, b in zip(one, other, strict=True)) == 1
-    return False
 
 
 class Abstaining(FakeVictim):
@@ -359,3 +355,18 @@ class Abstaining(FakeVictim):
 
     def fingerprint(self) -> str:
         return digest("abstaining", self.lean)
+
+
+class Drawn(Guessing):
+    """Every draw is the mean of a few models out of many: random, and honestly harder to fool."""
+
+    name = "drawn"
+
+    def __init__(self, draw: int = 0) -> None:
+        super().__init__(np.random.default_rng(draw).choice(60, size=12, replace=False).tolist(), wild=2.0)
+
+    def redrawn(self, draw: int) -> Drawn:
+        return Drawn(draw)
+
+    def fingerprint(self) -> str:
+        return digest("drawn", self.guesses)

@@ -92,8 +92,13 @@ def _main(out: Path) -> None:
         said = answers(victim, texts)
         found.append([None if isinstance(row := said[text], Exception) else row for text in texts])
     out.write_text(json.dumps(found), encoding="utf-8")
-    os._exit(0)  # the thread that waits for the parent's end would keep an orderly exit from its input
 
 
 if __name__ == "__main__":
-    _main(Path(sys.argv[1]))
+    try:
+        _main(Path(sys.argv[1]))
+    except Exception as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}")
+        sys.stderr.flush()
+        os._exit(1)
+    os._exit(0)  # an orderly exit would wait for the thread that waits for the parent's end

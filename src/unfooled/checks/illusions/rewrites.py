@@ -49,8 +49,7 @@ def lightly(text: str) -> str:
                 break
         if changed != text:
             break
-    lower = changed.lower()
-    cased = lower if lower != changed else changed[:1].upper() + changed[1:]
+    cased = changed.lower() if text != text.lower() else changed[:1].upper() + changed[1:]
     return cased.rstrip(" .") if cased.rstrip().endswith(".") else f"{cased.rstrip()} ."
 
 
