@@ -50,7 +50,7 @@ class Judged:
     rule: Rule
     rate: Rate
     judgement: Judgement
-    reason: str = ""  # why it is undecided, where the interval alone would decide
+    reason: str = ""  # why it is undecided or fails, where the interval alone would decide otherwise
 
     def __str__(self) -> str:
         return f"{self._measured()}; {self.reason}" if self.reason else self._measured()
@@ -65,7 +65,7 @@ class Judged:
 
 
 def apply_rules(summary: Summary, rules: Sequence[Rule], *, remembers: str = "") -> list[Judged]:
-    """`remembers`: what the state check found; answers that depend on earlier questions pass no rule."""
+    """`remembers`: what the state check found; answers that depend on earlier questions fail every rule."""
     if not rules:
         raise UserError("the gate has no rule", "give one, such as --min-aua 0.6 or --max-success 0.3")
     judged = [_with_reason(summary, _judge(rule, _rate(summary, rule))) for rule in rules]
@@ -73,9 +73,10 @@ def apply_rules(summary: Summary, rules: Sequence[Rule], *, remembers: str = "")
 
 
 def _refused(judged: Judged, remembers: str) -> Judged:
-    if not remembers or judged.judgement != "pass" or judged.rule.measure == "errors":
+    """No bound can be set on a number that another order of questions would change."""
+    if not remembers or judged.rule.measure == "errors":
         return judged
-    return replace(judged, judgement="undecided", reason=f"but {remembers}")
+    return replace(judged, judgement="fail", reason=f"but {remembers}")
 
 
 def _with_reason(summary: Summary, judged: Judged) -> Judged:

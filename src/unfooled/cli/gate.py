@@ -31,8 +31,8 @@ Examples:
   unfooled gate runs/x --min-aua 0.6 --junit gate.xml --markdown gate.md
 \b
 A rule passes or fails when its whole 95 % interval lies on one side of the bound; otherwise it is undecided.
-So is a rule that would pass although the attack could try nothing on most examples, or although `evaluate`
-found that the model's answers depend on what it was asked before.
+So is a rule that would pass although the attack could try nothing on most examples. Where `evaluate` found
+that the model's answers depend on what it was asked before, every rule fails.
 Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow it with --undecided-passes).
 """
 
