@@ -70,9 +70,14 @@ _BUILT_IN: dict[str, dict[str, str]] = {
     },
     # Attacks that an illusion of robustness does not survive; see `checks.illusions.checks`.
     "check": {
+        "abstention": "unfooled.checks.illusions.abstention:CHECK",
+        "again": "unfooled.checks.illusions.again:CHECK",
         "averages": "unfooled.checks.illusions.averages:CHECK",
         "gradients": "unfooled.checks.illusions.gradients:CHECK",
+        "fresh-rows": "unfooled.checks.illusions.fresh_rows:CHECK",
         "guided": "unfooled.checks.illusions.guided:CHECK",
+        "memory": "unfooled.checks.illusions.memory:CHECK",
+        "state": "unfooled.checks.illusions.state:CHECK",
         "temperature": "unfooled.checks.illusions.temperature:CHECK",
         "transfer": "unfooled.checks.illusions.transfer:CHECK",
     },

@@ -97,7 +97,7 @@ def test_the_table_has_the_three_evaluations(planted_fakes: Evaluation) -> None:
     assert "unfooled harden --method retune" in text
     assert "most fresh draws" in text
     names = [row[0] for row in check_rows(hot)]
-    assert names[:4] == ["budget", "temperature ×1", "temperature ×4", "temperature ×0.25"]
+    assert names[:3] == ["budget", "again", "temperature ×1"]
     assert "any number: 0%" in check_rows(hot)[0][2]
 
 

@@ -17,7 +17,7 @@ from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.search import GreedySwap
 from unfooled.checks.illusions.diagnosis import look, look_at_gradients, spearman
 from unfooled.checks.illusions.other_order import needs_gradients, with_other_order
-from unfooled.checks.illusions.survivors import CheckResult, Flags, Survival, counted
+from unfooled.checks.illusions.survivors import AGAIN, CheckResult, Flags, Survival, counted
 from unfooled.checks.illusions.verdict import Gap, Rival, Verdict, judge
 from unfooled.checks.illusions.wrappers import Averaged, Guided, Tempered, Votes, Wrapped
 from unfooled.core.recipe import load_recipe
@@ -317,8 +317,8 @@ def flags(right: int, n: int = 100, *, unknown: int = 0) -> Flags:
     return {key: None if key >= n - unknown else key < right for key in range(n)}
 
 
-def check(words: str, broken: int) -> CheckResult:
-    return CheckResult(name=words, words=words, tried=100, broken=broken)
+def check(words: str, broken: int, cause: str = "") -> CheckResult:
+    return CheckResult(name=words, words=words, tried=100, broken=broken, cause=cause)
 
 
 def verdict(
@@ -332,10 +332,15 @@ def verdict(
     checked: bool = True,
     clean: tuple[int, int] = (90, 90),
     findings: Sequence[str] = (),
+    cause: str = "saturated scores",
+    again: int = 0,
 ) -> Verdict:
+    """`again`: so many of those that fall do so when the attack is tried again."""
+
     def survival(one: int, other: int) -> Survival:
         made = Survival(flags(one, n))
-        made.record("x", flags(other, n))
+        made.record(AGAIN, flags(one - min(again, one - other), n))
+        made.record("re-scaled scores", flags(other, n))
         return made
 
     rival = Rival(
@@ -347,7 +352,7 @@ def verdict(
         survival(active, worst),
         clean=flags(clean[0]),
         premade=flags(50),
-        checks=[check("re-scaled scores", active - worst)] if checked else [],
+        checks=[check("re-scaled scores", active - worst, cause)] if checked else [],
         findings=findings,
         base=rival,
         control=retuned,
@@ -391,6 +396,43 @@ def test_a_gain_that_vanishes_is_an_illusion() -> None:
     partly = verdict(60, 35)
     assert partly.sentence.startswith("partly an illusion: 25.0 of 50.0 points vanish under re-scaled scores")
     assert partly.remaining.low > 0
+    assert found.causes == ("saturated scores",)
+    assert "; cause: saturated scores" in found.sentence
+
+
+def test_a_loss_without_a_cause_is_no_illusion() -> None:
+    shrunk = verdict(60, 12, cause="")
+    assert shrunk.status == "shrinks"
+    assert shrunk.causes == ()
+    assert shrunk.sentence.startswith(
+        "shrinks, by no cause that a check has identified: 48.0 of 50.0 points vanish under re-scaled scores"
+    )
+    assert "illusion" not in shrunk.sentence
+    assert verdict(60, 50, base=0, cause="").status == "holds"  # 10 of 60 fell, as to any other attack
+
+
+def test_what_falls_to_the_attack_tried_again_is_nobodys_deceit() -> None:
+    assert verdict(60, 30, base=0).status == "illusion"
+    assert verdict(60, 30, base=0, again=5).status == "illusion"
+    assert verdict(60, 30, base=0, again=15).status != "illusion"  # as many fell to no insight at all
+
+
+def test_a_check_may_expose_without_breaking_anything() -> None:
+    rival = Rival("base", Survival(flags(0)), flags(90), flags(0))
+    fresh = CheckResult(name="fresh", words="w", looked=9, cause="memorised", exposure="+0 on fresh rows")
+    found = judge(
+        "mine",
+        Survival(flags(60)),
+        clean={},
+        premade={},
+        checks=[check("x", 0), fresh],
+        findings=[],
+        base=rival,
+        control=None,
+    )
+    assert (found.status, found.causes) == ("illusion", ("memorised",))
+    assert found.sentence.startswith("an illusion: +0 on fresh rows; ")
+    assert found.sentence.endswith("; cause: memorised")
 
 
 def test_what_falls_below_the_base_is_not_called_remaining() -> None:
@@ -432,7 +474,7 @@ def test_no_gain_is_said_plainly() -> None:
 
 def test_what_retuning_gives_as_well_is_no_merit_of_the_defence() -> None:
     found = verdict(60, 60, control=(55, 55))
-    assert found.status == "illusion"
+    assert found.status == "shrinks"
     assert "comparison with retuned" in found.sentence
     assert found.remaining.value == pytest.approx(0.05)
     assert verdict(60, 60, control=(12, 12)).status == "holds"

@@ -183,7 +183,8 @@ def test_a_sweep_draws_from_the_ranges_of_a_new_family(add: Callable[..., None])
 
 def test_an_illusion_check(add: Callable[..., None], typed: Callable[..., str]) -> None:
     add("check", "shouting", "shouting", "CHECK", FILES["shouting.py"])
-    assert check_names() == ("temperature", "averages", "gradients", "transfer", "guided", "shouting")
+    attacks = ("again", "temperature", "averages", "gradients", "transfer", "guided")
+    assert check_names() == (*attacks, "abstention", "state", "memory", "fresh-rows", "shouting")
     assert "shouting: survivors in capital letters" in help_table()
     assert typed("evaluate", "--list") == help_table() + "\n"
     listed: list[dict[str, str]] = json.loads(typed("evaluate", "--list", "--json"))

@@ -22,7 +22,8 @@ from unfooled.checks.illusions.attacking import (
 )
 from unfooled.checks.illusions.checks import require_checks, run_checks
 from unfooled.checks.illusions.diagnosis import Gradients, Looks, look, look_at_gradients, same_again
-from unfooled.checks.illusions.survivors import CheckResult, Flags, Survival, counted
+from unfooled.checks.illusions.fresh_process import packed
+from unfooled.checks.illusions.survivors import STATE, CheckResult, Flags, Survival, counted
 from unfooled.checks.illusions.verdict import MISSING_CONTROL, Rival, Verdict, judge
 from unfooled.checks.naming import load_models, roles
 from unfooled.checks.replay import Sample
@@ -144,6 +145,7 @@ def evaluate(
     base: str | None = None,
     control: str | None = None,
     checks: Sequence[str] | None = None,
+    fresh: Given | None = None,
     averages: Sequence[int] = (4, 16),
     draws: int = DRAWS,
     workers: int = 1,
@@ -159,7 +161,8 @@ def evaluate(
     number of rows to attack, a sample with each class in its share, or with `first` the first ones; clean
     accuracy is measured on up to `clean_limit`. `averages` and `draws` say
     how often random models are asked during and after an attack. `checks` are names of illusion checks, all
-    of them by default. A name may stand for another model inside a wrapper, as in `"overconfident:base"`.
+    of them by default. `fresh` are rows of the same kind that were never published: a gain that is not there
+    was learned by heart. A name may stand for another model inside a wrapper, as in `"overconfident:base"`.
 
     Example:
 
@@ -173,6 +176,9 @@ def evaluate(
     dataset = as_dataset(data)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
     victims = load_models(models)  # all of them now: a wrong path must not show up after hours
+    asks_afresh = checks is None or STATE in checks
+    untouched = {name: packed(victim) if asks_afresh else None for name, victim in victims.items()}
+    unseen = None if fresh is None else as_dataset(fresh)
     labels = victims[base].labels
     settings = settings or Settings()
     aligned = dataset.aligned(labels, label_map)
@@ -198,6 +204,9 @@ def evaluate(
         victim = victims[name]
         aligned = dataset.aligned(victim.labels, label_map)
         subjects[name] = _attacked(bench, name, victim, aligned, out / name, list(samples.values()))
+        subjects[name].defended = name not in (base, control)
+        subjects[name].untouched = untouched[name]
+        subjects[name].never_published = unseen.aligned(victim.labels, label_map) if unseen else None
         if name == base:
             samples = _premade(subjects[name])
             export(subjects[name].attack_run, out / PREMADE, force=True)

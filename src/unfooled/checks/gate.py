@@ -55,7 +55,7 @@ class Judged:
     rule: Rule
     rate: Rate
     judgement: Judgement
-    reason: str = ""  # why it is undecided, where the interval alone would decide
+    reason: str = ""  # why it is undecided or fails, where the interval alone would decide otherwise
 
     def __str__(self) -> str:
         return f"{self._measured()}; {self.reason}" if self.reason else self._measured()
@@ -69,17 +69,36 @@ class Judged:
         return f"{self.rule}: {rate.value:.1%} ({rate.low:.1%} – {rate.high:.1%}, n = {rate.n})"
 
 
-def apply_rules(summary: Summary, rules: Sequence[Rule], *, size_was_fixed: bool = False) -> list[Judged]:
-    """`size_was_fixed`: nobody could have looked before, so that one look is all there is."""
+def apply_rules(
+    summary: Summary, rules: Sequence[Rule], *, size_was_fixed: bool = False, remembers: str = ""
+) -> list[Judged]:
+    """`size_was_fixed`: nobody could have looked before, so that one look is all there is.
+
+    `remembers`: what the state check found; answers that depend on earlier questions fail every rule.
+    """
     interval = exact_interval if size_was_fixed else anytime_interval
     if not rules:
         raise UserError("the gate has no rule", "give one, such as --min-aua 0.6 or --max-success 0.3")
-    return [_with_reason(summary, _judge(rule, _bounded(_rate(summary, rule), interval))) for rule in rules]
+    judged = [_with_reason(summary, _judge(rule, _bounded(_rate(summary, rule), interval))) for rule in rules]
+    return [_refused(rule, remembers) for rule in judged]
+
+
+def _refused(judged: Judged, remembers: str) -> Judged:
+    """No bound can be set on a number that another order of questions would change."""
+    if not remembers or judged.rule.measure == "errors":
+        return judged
+    return replace(judged, judgement="fail", reason=f"but {remembers}")
 
 
 def _bounded(rate: Rate, interval: Callable[[int, int], tuple[float, float]]) -> Rate:
-    """The same rate, with an interval that errs on either side in at most 2.5 % of all runs."""
-    return Rate(rate.value, *interval(round(rate.value * rate.n), rate.n), rate.n) if rate.n else rate
+    """The same rate, with an interval that errs on either side in at most 2.5 % of all runs.
+
+    What a rate brings beyond the counting of rows, the doubt of a judge, stays in it.
+    """
+    if not rate.n:
+        return rate
+    low, high = interval(round(rate.value * rate.n), rate.n)
+    return Rate(rate.value, min(low, rate.low), max(high, rate.high), rate.n)
 
 
 def _with_reason(summary: Summary, judged: Judged) -> Judged:

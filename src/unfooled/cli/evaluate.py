@@ -86,10 +86,8 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
     clean_limit: int = option(2000, "Clean accuracy on up to N rows; they are cheap.", min=1)
     base: str | None = option(None, "Model to compare with. [default: base]")
     control: str | None = option(None, "The retuned control. [default: retuned]")
-    checks: str = option(
-        "temperature,averages,gradients,transfer,guided",
-        "Illusion checks, comma-separated; `none` skips them.",
-    )
+    checks: str = option("all", "Illusion checks, comma-separated; see --list. `none` skips them.")
+    fresh: str | None = option(None, "Rows of the same kind that were never published, as for --data.")
     judge: bool = option(False, "Also judge what was found: accuracy under attack by valid texts.")
     averages: str = option("4,16", "Draws per query when a random model is attacked.")
     workers: int = option(1, "Processes; one per core.", "-w", min=1)
@@ -119,7 +117,9 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
         victims = self.load_models(named)
         data = self.load(self.data, edit=self.edit, sample=self.sample, seed=self.seed)
         console = Console(stderr=True, quiet=self.json)
-        checks = () if self.checks == "none" else tuple(listed(self.checks) or check_names())
+        chosen = {"none": (), "all": check_names()}
+        checks = chosen[self.checks] if self.checks in chosen else tuple(listed(self.checks) or ())
+        fresh = self.load(self.fresh, edit=self.edit) if self.fresh else None
         try:
             evaluation = evaluate(
                 victims,
@@ -132,6 +132,7 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
                 base=self.base,
                 control=self.control,
                 checks=checks,
+                fresh=fresh,
                 averages=_numbers(self.averages, "--averages"),
                 draws=self.draws,
                 workers=self.workers,

@@ -12,13 +12,14 @@ import typer
 
 from unfooled.checks import gate
 from unfooled.checks.gate import Rule
+from unfooled.checks.illusions.survivors import STATE
 from unfooled.cli.command import Command, argument, option
 from unfooled.cli.exits import Exit
 from unfooled.cli.values import shares
 from unfooled.errors import RunFileError, UserError
 from unfooled.metrics.summary import summarise
 from unfooled.report.diffs import in_markdown, visible
-from unfooled.runs.file import RunFile
+from unfooled.runs.file import REMARK, RunFile
 from unfooled.runs.looks import record_look, size_was_fixed
 
 
@@ -34,7 +35,8 @@ Examples:
 A rule passes or fails when its whole 95 % interval lies on one side of the bound; otherwise it is undecided.
 The interval holds however often a growing run is looked at; it is narrower where the run's size was fixed
 before: a run over all rows of its data, or one made with --final.
-So is a rule that would pass although the attack could try nothing on most examples.
+So is a rule that would pass although the attack could try nothing on most examples. Where `evaluate` found
+that the model's answers depend on what it was asked before, every rule fails.
 Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow it with --undecided-passes).
 """
 
@@ -70,9 +72,10 @@ Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow 
             summary = summarise(file)
             environment = file.header["environment"]
             fixed = size_was_fixed(file.header)
+            remembers = file.header.get(REMARK + STATE, "")
         sizes = record_look(self.folder, summary.total)
         name = f"{environment['attack']} on {environment['victim']}, data {environment['data']}"
-        judged = gate.apply_rules(summary, rules, size_was_fixed=fixed)
+        judged = gate.apply_rules(summary, rules, size_was_fixed=fixed, remembers=remembers)
         interval = gate.told_interval(sizes, fixed)
         verdict = gate.overall(judged)
         cautions = [*([str(summary.tries)] if summary.tries.few else []), *summary.cautions]

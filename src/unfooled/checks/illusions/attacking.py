@@ -14,7 +14,7 @@ from unfooled.checks.replay import Sample, answers, replay
 from unfooled.core.recipe import Recipe
 from unfooled.core.result import Result, decided
 from unfooled.core.session import Settings
-from unfooled.core.victim import Victim
+from unfooled.core.victim import TextValue, Victim
 from unfooled.data.dataset import Dataset
 from unfooled.runs.attack import Observer, attack
 from unfooled.runs.file import RunFile
@@ -44,6 +44,9 @@ class EvaluatedModel:
     gradients: Gradients | None = None
     survival: Survival = field(default_factory=lambda: Survival({}))
     checks: list[CheckResult] = field(default_factory=list)
+    defended: bool = True  # and neither the base nor the control, which others are compared with
+    untouched: bytes | None = None  # a copy made before the first question; see `fresh_process.py`
+    never_published: Dataset | None = None  # rows that nobody can have learned by heart
 
     @property
     def attack_run(self) -> Path:
@@ -127,9 +130,9 @@ class EvaluationSetup:
         }
         if not same:
             wrong = [result for result in results if flags[result.key] is False]
-            said = answers(subject.victim, [_value(one) for one in wrong])
+            said = answers(subject.victim, [value_of(one, one.perturbed) for one in wrong])
             for one in wrong:
-                row = said[_value(one)]
+                row = said[value_of(one, one.perturbed)]
                 flags[one.key] = None if isinstance(row, Exception) else decided(row) == one.label
         return flags
 
@@ -174,7 +177,8 @@ def counts(found: Mapping[int, bool | None]) -> int:
     return sum(right is None for right in found.values())
 
 
-def _value(result: Result) -> str | tuple[str, ...]:
+def value_of(result: Result, edited: str) -> TextValue:
+    """The row as a victim reads it, with this content in the field that attacks edit."""
     texts = [content for _, content in result.fields]
-    texts[result.field] = result.perturbed
+    texts[result.field] = edited
     return texts[0] if len(texts) == 1 else tuple(texts)

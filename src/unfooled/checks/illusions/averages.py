@@ -26,7 +26,8 @@ def run_averages(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequen
             title=f"queries averaged over {draws} draws",
             keys=keys,
         )
-        note(subject, f"{name} {draws}", words, found, f"each score is the mean of {draws} draws or more")
+        remark = f"each score is the mean of {draws} draws or more"
+        note(subject, f"{name} {draws}", words, found, remark, cause="chance")
 
 
 CHECK = IllusionCheck(

@@ -1,7 +1,9 @@
 """Illusion checks: each attacks what survived so far, in a way that an illusion does not survive.
 
 A check is one file with a `CHECK` in it and one line in the registry (kind `check`), or an entry point
-`unfooled.check`. What it finds it leaves with the model by `note`, or says by `unneeded` why it did not run.
+`unfooled.check`. What it finds it leaves with the model by `note`, or by `looked` where it attacked nothing,
+or says by `unneeded` why it did not run. Only a check that knows the cause makes a gain an illusion: more
+attacks break more of any model, and that alone is nobody's deceit.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup,
 from unfooled.checks.illusions.survivors import CheckResult, Flags
 from unfooled.core.result import ATTACKED
 from unfooled.plugins import registry, unknown_name
+from unfooled.rates import wilson
 
 BUDGETS = (50, 200)
 
@@ -74,9 +77,18 @@ def run_checks(
 
 
 def note(
-    subject: EvaluatedModel, name: str, words: str, found: Flags, remark: str = "", *findings: str
+    subject: EvaluatedModel,
+    name: str,
+    words: str,
+    found: Flags,
+    remark: str = "",
+    *findings: str,
+    cause: str = "",
 ) -> None:
-    """Leave what a check found: which examples are still right, and what a verdict must mention."""
+    """Leave what a check found: which examples are still right, and what a verdict must mention.
+
+    `cause` is what made them look robust, where the model shows it: saturated scores, chance, memory.
+    """
     broken = subject.survival.record(name, found)
     subject.checks.append(
         CheckResult(
@@ -87,8 +99,52 @@ def note(
             errors=counts(found),
             note=remark,
             findings=findings,
+            cause=cause,
         )
     )
+
+
+def looked(
+    subject: EvaluatedModel,
+    name: str,
+    words: str,
+    texts: int,
+    remark: str,
+    *findings: str,
+    cause: str = "",
+    exposure: str = "",
+) -> None:
+    """Leave what a look at so many texts showed, that broke no example."""
+    subject.checks.append(
+        CheckResult(
+            name=name,
+            words=words,
+            looked=texts,
+            note=remark,
+            findings=findings,
+            cause=cause,
+            exposure=exposure,
+        )
+    )
+
+
+def is_compared(subject: EvaluatedModel, name: str, words: str) -> bool:
+    """Whether it is a defended model; of base and control it is said that nobody claims anything of them."""
+    if not subject.defended:
+        unneeded(subject, name, words, "it is what others are compared with")
+    return subject.defended
+
+
+def hidden_way(subject: EvaluatedModel, found: Flags) -> str:
+    """Why an attack that does without the model's scores breaks what one that follows them left standing.
+
+    Either the scores can be seen to hide the way, or they lead astray: most of what stood falls for certain
+    once they are not followed. A few that fall say nothing; any other attack would break some.
+    """
+    known = [right for right in found.values() if right is not None]
+    fallen = sum(not right for right in known)
+    astray = "scores that lead a search astray" if wilson(fallen, len(known))[0] > 0.5 else ""
+    return subject.looks.hiding or astray
 
 
 def unneeded(subject: EvaluatedModel, name: str, words: str, remark: str, *findings: str) -> None:

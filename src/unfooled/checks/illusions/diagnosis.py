@@ -45,6 +45,15 @@ class Looks:
     def random(self) -> bool:
         return self.chance != "none"
 
+    @property
+    def hiding(self) -> str:
+        """What in its answers can hide the way from a search; empty where nothing does."""
+        if self.decimals is not None:
+            return "rounded scores" if self.decimals else "scores that are only ever 0 or 1"
+        if self.saturated > 0.5:
+            return "saturated scores"
+        return "chance" if self.random else ""
+
     def findings(self) -> list[str]:
         found = []
         if self.chance == "by nature":

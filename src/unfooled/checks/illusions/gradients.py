@@ -46,7 +46,9 @@ def run_gradients(bench: EvaluationSetup, subject: EvaluatedModel, others: Seque
     blind, seeing = (here, given) if white else (given, here)
     if subject.gradients:
         findings = subject.gradients.findings(useful=_points_right(blind, seeing))
-    note(subject, name, words, found, _compared(blind, seeing), *findings, *_weaker(subject, fair, white))
+    findings += _weaker(subject, fair, white)
+    cause = "masked gradients" if white and findings else ""
+    note(subject, name, words, found, _compared(blind, seeing), *findings, cause=cause)
 
 
 def _points_right(blind: Results, seeing: Results) -> bool:

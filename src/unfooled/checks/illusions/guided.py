@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup
-from unfooled.checks.illusions.checks import IllusionCheck, note, unneeded
+from unfooled.checks.illusions.checks import IllusionCheck, hidden_way, note, unneeded
 from unfooled.checks.illusions.wrappers import Averaged, Guided, Tempered
 from unfooled.core.victim import Victim
 from unfooled.data.labels import match_labels
@@ -35,7 +35,7 @@ def run_guided(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence
     victim = Guided(inner, Tempered(guide.facing, guide.looks.temperature), order)
     folder = subject.folder / "checks" / f"guided-{guide.name}"
     found = bench.attack(subject, victim, folder, title=name, keys=keys)
-    note(subject, name, words, found)
+    note(subject, name, words, found, cause=hidden_way(subject, found))
 
 
 CHECK = IllusionCheck(

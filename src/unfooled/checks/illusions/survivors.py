@@ -9,6 +9,9 @@ from typing import Any, TypeAlias
 # Still right: yes, no, or not known because something failed. What is not known is in no rate.
 Flags: TypeAlias = dict[int, bool | None]
 
+AGAIN = "again"  # name of the check that the others are compared with
+STATE = "state"  # the check that asks in a fresh process, and the remark that it leaves with a run
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
@@ -21,6 +24,9 @@ class CheckResult:
     errors: int = 0
     note: str = ""  # why it was not needed, or what else it showed
     findings: tuple[str, ...] = ()  # what a verdict must mention
+    looked: int = 0  # texts that it looked at without an attack of its own
+    cause: str = ""  # why what it broke only seemed to stand; empty where it cannot say
+    exposure: str = ""  # shows by itself, without examples that fall, how far the gain is none
 
     @property
     def ran(self) -> bool:

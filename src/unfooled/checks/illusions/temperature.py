@@ -40,7 +40,8 @@ def run_temperature(
             title=f"scores at temperature {degree:.3g}",
             keys=keys,
         )
-        note(subject, f"{name} ×{factor:g}", words, found, f"logits divided by {degree:.3g}")
+        cause = "saturated scores" if looks.saturated > 0.5 else ""
+        note(subject, f"{name} ×{factor:g}", words, found, f"logits divided by {degree:.3g}", cause=cause)
 
 
 CHECK = IllusionCheck(

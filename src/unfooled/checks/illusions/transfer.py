@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup
-from unfooled.checks.illusions.checks import IllusionCheck, note, unneeded
+from unfooled.checks.illusions.checks import IllusionCheck, hidden_way, note, unneeded
 from unfooled.checks.replay import Sample
 
 
@@ -30,7 +30,7 @@ def run_transfer(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequen
         folder = subject.folder / "checks" / f"transfer-{other.name}"
         found = bench.shown(subject, samples, folder, title=name)
         if found:
-            note(subject, name, words, found)
+            note(subject, name, words, found, cause=hidden_way(subject, found))
         else:
             unneeded(subject, name, words, "no sample of it belongs to an example that survived")
 

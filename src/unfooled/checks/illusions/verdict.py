@@ -3,6 +3,11 @@
 Y is the gain in accuracy under attack over the base, X what of it vanishes in the worst case over all checks.
 The base and the control go through the same checks, and what remains is measured against the better of them:
 points that retuning alone would have given are no merit of the defence.
+
+More attacks break more of any model, and a base that is at zero already cannot lose what the defence loses.
+So a loss alone makes no illusion. It is one where a check has identified the cause: something seen in the
+model that makes it look robust, and an attack around it that breaks clearly more than the plain attack tried
+again. Without a cause a gain that mostly vanishes has shrunk.
 """
 
 from __future__ import annotations
@@ -14,12 +19,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.checks.illusions.survivors import CheckResult, Flags, Survival
+from unfooled.checks.illusions.survivors import AGAIN, CheckResult, Flags, Survival
 from unfooled.rates import mcnemar, paired_difference
 
-Status = Literal["holds", "illusion", "no gain", "not decided"]
+Status = Literal["holds", "illusion", "no gain", "not decided", "shrinks"]
 
-# An illusion: more than a tenth of the gain is gone, for certain. Holds: less than half is, for certain.
+# An illusion: more than a tenth of the gain is gone for certain, by a cause that is known. Holds: less than
+# half is gone, for certain. Shrinks: more than half is, and nobody knows why.
 ILLUSION_SHARE = 0.1
 HOLDS_SHARE = 0.5
 LEVEL = 0.05  # of McNemar's exact test: fewer than six pairs that differ cannot reach it
@@ -75,6 +81,7 @@ class Verdict:
     vanished: Gap
     clean: Gap | None  # clean accuracy against the base
     clean_control: Gap | None
+    causes: tuple[str, ...]  # of an illusion: what made the model look robust
     n: int
 
     def lines(self) -> list[str]:
@@ -92,6 +99,7 @@ class Verdict:
             "vanished": self.vanished.to_dict(),
             "clean": self.clean.to_dict() if self.clean else None,
             "clean_control": self.clean_control.to_dict() if self.clean_control else None,
+            "causes": list(self.causes),
             "n": self.n,
         }
 
@@ -125,10 +133,13 @@ def judge(
     lost = active - remaining
     gain, rest, vanished = _gap(active), _gap(remaining), _gap(lost)
     ran = [check for check in checks if check.ran]
-    status = _status(gain, rest, vanished, lost - ILLUSION_SHARE * active, lost - HOLDS_SHARE * active, ran)
+    causes = _causes(survival, checks, keys, lost, active)
+    status = _status(gain, rest, vanished, lost - HOLDS_SHARE * active, ran, causes)
     notes = list(_notes(survival, keys, clean, premade, base, control, checks))
     found = tuple(dict.fromkeys([*_price(clean, base), *findings]))
     sentence = _sentence(status, gain, rest, vanished, ran, best, base, n)
+    if status == "illusion":
+        sentence = _exposed(sentence, checks, causes)
     return Verdict(
         model=name,
         status=status,
@@ -140,6 +151,7 @@ def judge(
         vanished=vanished,
         clean=Gap.of(clean, base.clean) if clean else None,
         clean_control=Gap.of(clean, control.clean) if clean and control else None,
+        causes=causes if status == "illusion" else (),
         n=n,
     )
 
@@ -169,23 +181,64 @@ def _gap(differences: NDArray[np.float64]) -> Gap:
     return Gap(value, *paired_difference(differences), p, differences.size)
 
 
+def _causes(
+    survival: Survival,
+    checks: Sequence[CheckResult],
+    keys: Sequence[int],
+    lost: NDArray[np.float64],
+    active: NDArray[np.float64],
+) -> tuple[str, ...]:
+    """What made the gain look larger than it is, where that is certain.
+
+    Two things must be more than a tenth of the gain, for certain: what is lost against the base, and what
+    fell to checks that know a cause. A check alone may also show that the gain is none.
+    """
+    exposing = [check.cause for check in checks if check.exposure]
+    again = survival.broken.get(AGAIN, set())
+    blaming = [check for check in checks if check.cause and _beyond(survival.broken.get(check.name), again)]
+    fallen = set().union(*(survival.broken[check.name] for check in blaming)) - again
+    blamed = np.array([key in fallen for key in keys], dtype=np.float64)
+    certain = (
+        _gap(lost).certain
+        and paired_difference(lost - ILLUSION_SHARE * active)[0] > 0
+        and paired_difference(blamed - ILLUSION_SHARE * active)[0] > 0
+    )
+    named = [check.cause for check in sorted(blaming, key=lambda check: -check.broken)]
+    return tuple(dict.fromkeys([*exposing, *(named if certain else [])]))
+
+
+def _beyond(fallen: set[int] | None, again: set[int]) -> bool:
+    """Clearly more than what falls to the plain attack tried again; several checks are not added up."""
+    ours, theirs = len((fallen or set()) - again), len(again)
+    return ours > theirs and mcnemar(ours, theirs) < LEVEL
+
+
 def _status(
     gain: Gap,
     rest: Gap,
     vanished: Gap,
-    above_tenth: NDArray[np.float64],
     above_half: NDArray[np.float64],
     ran: Sequence[CheckResult],
+    causes: Sequence[str],
 ) -> Status:
     if gain.low <= 0 and gain.high < NO_GAIN:
         return "no gain"
     if not gain.certain or not ran:
         return "not decided"
-    if vanished.certain and paired_difference(above_tenth)[0] > 0:
+    if causes:
         return "illusion"
-    if rest.certain and paired_difference(above_half)[1] < 0:
+    low, high = paired_difference(above_half)
+    if rest.certain and high < 0:
         return "holds"
-    return "not decided"
+    return "shrinks" if vanished.certain and low > 0 else "not decided"
+
+
+def _exposed(sentence: str, checks: Sequence[CheckResult], causes: Sequence[str]) -> str:
+    """An illusion's sentence names what caused it; what shows it without any attack comes first."""
+    shown = [check.exposure for check in checks if check.exposure]
+    if shown:
+        sentence = f"an illusion: {'; '.join(shown)}; {sentence.split(': ', 1)[1]}"
+    return f"{sentence}; cause: {', '.join(causes)}"
 
 
 def _price(clean: Flags, base: Rival) -> list[str]:
@@ -230,7 +283,9 @@ def _sentence(
             f"{_number(ran)}{more} (95 % interval {interval}), n = {n}"
         )
     how = "partly an illusion" if rest.low > 0 else "an illusion"
-    gone = min(vanished.value, gain.value)
+    if status == "shrinks":
+        how = "shrinks, by no cause that a check has identified"
+    gone = max(0.0, min(vanished.value, gain.value))
     left = f"{100 * rest.value:.1f} remain"
     if rest.value < 0:
         left = f"it ends {-100 * rest.value:.1f} points below {best.name}"
@@ -300,7 +355,11 @@ def _notes(
     left_out = len(survival.active) - len(keys)
     if left_out:
         notes.append(f"{left_out} examples ended in an error somewhere and are left out of the comparison")
-    skipped = [f"{check.name} ({check.note})" for check in checks if not check.ran and check.name != "budget"]
+    skipped = [
+        f"{check.name} ({check.note})"
+        for check in checks
+        if not check.ran and not check.looked and check.name != "budget"
+    ]
     if skipped:
         notes.append(f"checks that did not run: {'; '.join(skipped)}")
     return notes

@@ -12,6 +12,7 @@ from unfooled.runs.workers import Reload, portable
 from unfooled.victims.randomness import is_redrawable, logits_of
 
 FRESH = 1000  # number of the first draw that no attack has seen
+SECOND = 500  # number of the first draw of a second attack with one draw
 _REMEMBERED = 100_000
 _AGREED = 5  # fresh draws that are enough if they all agree
 # What a wrapped victim still shows of its inside; anything else of it stays hidden.
@@ -93,9 +94,11 @@ class Averaged(Wrapped):
     luck. Answers are remembered: a search that asks again hears the same.
     """
 
-    def __init__(self, inner: Victim, *, draws: int = 1) -> None:
+    def __init__(self, inner: Victim, *, draws: int = 1, first: int = 0) -> None:
+        """`first` is the number of the first draw: others than an earlier attack heard."""
         super().__init__(inner)
         self.draws = draws
+        self.first = first
         self._known: dict[TextValue, Any] = {}
 
     def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
@@ -110,18 +113,19 @@ class Averaged(Wrapped):
     def _mean(self, texts: list[TextValue]) -> Probabilities:
         if not texts:
             return np.zeros((0, len(self.labels)))
-        total = sum(drawn(self.inner, n).predict(texts) for n in range(self.draws))
+        total = sum(drawn(self.inner, self.first + n).predict(texts) for n in range(self.draws))
         mean = np.asarray(total, dtype=np.float64) / self.draws
         if self.draws > 1:
             close = np.flatnonzero(_lead(mean) < 1.0 / np.sqrt(self.draws))
             if close.size:
                 few = [texts[i] for i in close]
-                more = sum(drawn(self.inner, n).predict(few) for n in range(self.draws, 4 * self.draws))
+                extra = range(self.first + self.draws, self.first + 4 * self.draws)
+                more = sum(drawn(self.inner, n).predict(few) for n in extra)
                 mean[close] = (mean[close] * self.draws + more) / (4 * self.draws)
         return mean
 
     def settings(self) -> tuple[object, ...]:
-        return (self.draws,)
+        return (self.draws, self.first) if self.first else (self.draws,)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_known": {}}
