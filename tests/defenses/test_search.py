@@ -76,6 +76,18 @@ def test_a_search_keeps_the_best_as_a_model(base: str, tmp_path: Path) -> None:
         assert (tmp_path / "s" / name).read_bytes()[:4] == b"\x89PNG"
 
 
+def test_a_search_judges_by_the_deployed_decision(base: str, tmp_path: Path) -> None:
+    # No score reaches the threshold, so every text is decided negative, with the defence and without.
+    share = float(np.mean(SMALL["clean"].labels == 0))
+    strict = {"positive": 0.9999}
+    found = search("five", base, tmp_path / "s", trials=1, thresholds=strict, **SMALL)
+    assert found.base["clean"] == pytest.approx(share)
+    assert found.best.clean == pytest.approx(share)
+    with pytest.raises(UserError, match="other settings: model"):
+        search("five", base, tmp_path / "s", trials=2, resume=True, **SMALL)
+    assert len(search("five", base, tmp_path / "s", trials=2, thresholds=strict, resume=True, **SMALL).trials)
+
+
 def test_a_stopped_search_goes_on_as_if_it_had_not_been(base: str, tmp_path: Path) -> None:
     whole = search("five", base, tmp_path / "whole", trials=3, **SMALL)
     with pytest.raises(KeyboardInterrupt):

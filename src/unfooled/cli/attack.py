@@ -14,7 +14,7 @@ from unfooled.attacks.parts.goals import only_class
 from unfooled.cli.command import option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.live import LiveObserver
-from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions, Thresholds
+from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions
 from unfooled.cli.summary import show_run
 from unfooled.cli.values import listed, pairs, slug
 from unfooled.core.recipe import (
@@ -34,7 +34,7 @@ from unfooled.runs.task import Examples
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attack(Data, Clean, LabelMap, Thresholds, ModelOptions):
+class Attack(Data, Clean, LabelMap, ModelOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled attack --model model.skops --data reviews.csv --attack textfooler --limit 500 --out runs/x
@@ -87,7 +87,7 @@ Examples:
     def run(self) -> int:
         out = self.out or Path("runs") / slug(self.attack, self.model, self.data)
         recipe = chosen_recipe(self)
-        victim = self.load_model(self.model, thresholds=self.thresholds())
+        victim = self.load_model(self.model)
         dataset = _data(self, victim)
         settings = Settings(
             seed=self.seed,

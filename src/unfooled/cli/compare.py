@@ -14,16 +14,14 @@ from rich.status import Status
 
 from unfooled.checks.compare import compare, plot, write_csv
 from unfooled.cli.command import argument, option
-from unfooled.cli.options import Clean, Data, LabelMap, TrustOptions
-from unfooled.cli.values import listed
+from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions
 from unfooled.core.victim import Victim
 from unfooled.report.diffs import visible
 from unfooled.report.terminal_tables import models_table
-from unfooled.victims.loading import load_victim
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Data, Clean, LabelMap, TrustOptions):
+class Compare(Data, Clean, LabelMap, ModelOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled compare models/lstm models/svm models/bert --data reviews.csv --out comparison
@@ -34,7 +32,6 @@ Examples:
     data: str = option(..., "Labelled texts that none of them was trained on.", "-d")
     out: Path | None = option(None, "Folder for compare.csv, compare.svg, compare.png.", "-o")
     limit: int | None = option(None, "The first N rows only.", "-n", min=1)
-    labels: str | None = option(None, "The models' class names in their order, comma-separated.")
     bare: bool = option(False, "Also time a bare forward loop, to compare the speed with.")
     json: bool = option(False, "Print the result as JSON and nothing else.")
 
@@ -62,4 +59,4 @@ def _loaded(options: Compare, status: Status) -> Iterator[Victim]:
     """One after the other: large models need not share the memory."""
     for at, spec in enumerate(options.models, start=1):
         status.update(f"{at}/{len(options.models)} {visible(spec)}")
-        yield load_victim(spec, labels=listed(options.labels), trust_pickle=options.trust_pickle)
+        yield options.load_model(spec)

@@ -77,6 +77,7 @@ Settings without a flag of their own: --set name=value. --list shows every setti
     out: Path | None = option(None, "Folder of the hardened model.", "-o")
     samples: Path | None = option(None, "augment: run, or .jsonl of one, whose successes are added.")
     resume: bool = option(False, "Go on with a training that was stopped.")
+    threshold: tuple[str, ...] = option((), "Not here: give it where the model is used.", hidden=True)
     list_: bool = option(False, "Show methods, settings and search ranges.", "--list")
 
     def run(self) -> int:
@@ -88,6 +89,12 @@ Settings without a flag of their own: --set name=value. --list shows every setti
                 raise UserError(
                     f"--{name} is missing", "see unfooled harden --help; --list shows the methods"
                 )
+        if self.threshold:
+            raise UserError(
+                "a threshold is how a model's scores are used, and harden changes what they are: "
+                "the folder that it writes holds none",
+                "leave it out, and give --threshold to attack, evaluate or search with the hardened model",
+            )
         assert self.method is not None
         assert self.model is not None
         assert self.out is not None

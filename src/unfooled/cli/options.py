@@ -84,7 +84,7 @@ class Thresholds(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelOptions(TrustOptions):
+class ModelOptions(Thresholds, TrustOptions):
     """How the models that a command names are loaded."""
 
     labels: str | None = option(None, "The models' class names in their order, comma-separated.")
@@ -95,7 +95,13 @@ class ModelOptions(TrustOptions):
 
         given = pairs(self.victim_option, "--victim-option")
         more |= {name: literal(value) for name, value in given.items()}
-        return load_victim(spec, labels=listed(self.labels), trust_pickle=self.trust_pickle, **more)
+        return load_victim(
+            spec,
+            labels=listed(self.labels),
+            trust_pickle=self.trust_pickle,
+            thresholds=self.thresholds(),
+            **more,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from unfooled.checks.replay import fooling_texts
 from unfooled.cli.command import option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.live import LiveObserver
-from unfooled.cli.options import Data, TrustOptions, check_resume
+from unfooled.cli.options import Data, Thresholds, TrustOptions, check_resume
 from unfooled.cli.progress import HardenProgress
 from unfooled.cli.values import settings
 from unfooled.core.session import Settings
@@ -34,7 +34,7 @@ PREMADE = "premade"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchCommand(Data, TrustOptions):
+class SearchCommand(Data, Thresholds, TrustOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled search --method five --model models/bert --data mr --limit 200 --minutes 30 --out searches/five
@@ -71,7 +71,7 @@ importance.png. --list of `unfooled harden` shows the ranges.
         if not method.ranges:
             raise UserError(f"{method.name} has no ranges to search", "search five, fuse or fact")
         check_resume(resume=self.resume, restart=self.restart)
-        victim = load_victim(self.model)
+        victim = load_victim(self.model, thresholds=self.thresholds())
         judged = self.load(self.data, limit=self.limit)
         clean, _ = read_rows(judged.aligned(victim.labels))
         console = Console(stderr=True, quiet=self.json)
@@ -98,6 +98,7 @@ importance.png. --list of `unfooled harden` shows the ranges.
                     minutes=self.minutes,
                     balance=self.balance,
                     fixed=settings(self.set_),
+                    thresholds=self.thresholds(),
                     data=_training(self, len(judged)) if method.kind == "train" else None,
                     seed=self.seed,
                     resume=self.resume,

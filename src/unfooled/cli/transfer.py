@@ -16,13 +16,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from unfooled.checks.transfer import Transfer, TransferObserver, transfer
 from unfooled.cli.command import argument, option
 from unfooled.cli.exits import Exit
-from unfooled.cli.options import LabelMap, ModelOptions, Thresholds
+from unfooled.cli.options import LabelMap, ModelOptions
 from unfooled.report.diffs import visible
 from unfooled.report.terminal_tables import transfers_table
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransferTexts(LabelMap, Thresholds, ModelOptions):
+class TransferTexts(LabelMap, ModelOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled transfer --from runs/x --to models/lstm
@@ -45,7 +45,7 @@ Examples:
             bar = _Bar(progress)
             # One model at a time: many large ones need not share the memory.
             for model in (*self.to, *self.more):
-                victim = self.load_model(model, thresholds=self.thresholds())
+                victim = self.load_model(model)
                 found += [
                     transfer(run, victim, label_map=self.mapped_labels(), observer=bar, again=self.again)
                     for run in self.runs

@@ -31,6 +31,7 @@ from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import LabelledTexts
 from unfooled.training.sweep import close_abandoned, draw, give_up
 from unfooled.victims.loading import load_victim
+from unfooled.victims.thresholds import Thresholded
 
 STUDY, RECORD, BEST, TRIALS = "search.sqlite", "search.json", "best", "trials"
 PLOTS = ("history.png", "importance.png")
@@ -72,6 +73,7 @@ def search(
     balance: float = 0.5,
     fixed: Mapping[str, Any] | None = None,
     data: Given | None = None,
+    thresholds: Mapping[str, float | str] | None = None,
     seed: int = 0,
     resume: bool = False,
     restart: bool = False,
@@ -80,8 +82,9 @@ def search(
     """Draw settings of `method` for `model`; the best one is written to `out/best`.
 
     `clean` and `premade` hold texts and classes in the model's order. `fixed` settings are not searched.
-    `data` are the rows that `fact` trains on. Draws follow from the seed and the trial's number, so a search
-    that was stopped goes on as if it had not been.
+    `data` are the rows that `fact` trains on. `thresholds` are those of the deployed decision, by class: all
+    models are judged by it, with the defence and without. Draws follow from the seed and the trial's number,
+    so a search that was stopped goes on as if it had not been.
     """
     chosen = find_method(method)
     if not chosen.ranges:
@@ -98,10 +101,11 @@ def search(
     folder = Path(out).expanduser().resolve()
     watcher = observer or TrainObserver()
     base = load_victim(model)
+    plain_model = _deciding(base, thresholds)
     plan = {
         "format": 1,
         "method": method,
-        "model": base.fingerprint(),
+        "model": plain_model.fingerprint(),
         "rows": digest(*clean.texts, *clean.labels.tolist(), "|", *premade.texts, *premade.labels.tolist()),
         "data": data.fingerprint() if data is not None else "",
         "fixed": {name: str(value) for name, value in given.items()},
@@ -109,8 +113,10 @@ def search(
         "seed": seed,
     }
     _claim(folder, plan, resume=resume, restart=restart)
-    plain = {"clean": _accuracy(base, clean), "premade": _accuracy(base, premade)}
-    one = _DefenseSearch(chosen, model, base, folder, clean, premade, given, data, balance, seed, watcher)
+    plain = {"clean": _accuracy(plain_model, clean), "premade": _accuracy(plain_model, premade)}
+    one = _DefenseSearch(
+        chosen, model, base, folder, clean, premade, given, data, thresholds, balance, seed, watcher
+    )
     return one.run(plan, plain, trials=trials, minutes=minutes)
 
 
@@ -124,6 +130,7 @@ class _DefenseSearch:
     premade: LabelledTexts
     fixed: Mapping[str, Any]
     data: Dataset | None
+    thresholds: Mapping[str, float | str] | None
     balance: float
     seed: int
     observer: TrainObserver
@@ -176,7 +183,7 @@ class _DefenseSearch:
         began = time.perf_counter()
         scratch = self.out / TRIALS / f"{number + 1:04d}"
         try:
-            victim = self._hardened({**drawn, **self.fixed}, scratch)
+            victim = _deciding(self._hardened({**drawn, **self.fixed}, scratch), self.thresholds)
             clean, premade = _accuracy(victim, self.clean), _accuracy(victim, self.premade)
         except UserError as error:
             # Settings that do not fit together cost one trial, not the search.
@@ -297,6 +304,11 @@ def _claim(out: Path, plan: Mapping[str, Any], *, resume: bool, restart: bool) -
         return
     out.mkdir(parents=True, exist_ok=True)
     write_json(record, plan)
+
+
+def _deciding(victim: Victim, thresholds: Mapping[str, float | str] | None) -> Victim:
+    """The model as it is deployed. A defence is put around the model itself, the thresholds around both."""
+    return Thresholded(victim, thresholds) if thresholds else victim
 
 
 def _accuracy(victim: Victim, rows: LabelledTexts) -> float:

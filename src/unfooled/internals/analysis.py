@@ -344,7 +344,7 @@ def _fields(
 ) -> tuple[Field, ...]:
     readers = {name: victim for name, victim in models.items() if isinstance(victim, TorchNoise)}
     if not readers:
-        notes.append("no field of embeddings: it needs a torch model as --model")
+        notes.append("no field of embeddings: it needs a torch model as --model, and no --threshold")
         return ()
     observer.started("field", len(chosen) * len(readers))
     found = []

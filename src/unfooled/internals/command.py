@@ -185,7 +185,12 @@ def show_analysis(analysis: Analysis, folder: Path) -> None:
 
 def _against(options: Analyse) -> dict[str, Victim]:
     return {
-        name: load_victim(model, labels=options.labels, trust_pickle=options.trust_pickle)
+        name: load_victim(
+            model,
+            labels=options.labels,
+            trust_pickle=options.trust_pickle,
+            thresholds=options.thresholds(),
+        )
         for name, model in pairs(options.against, "--against").items()
     }
 

@@ -66,7 +66,8 @@ def _playground(options: OpenPlayground) -> Playground:
     shown = Playground(
         victims=victims,
         models=tuple(
-            ModelArguments(spec, options.labels, granted(), options.victim_option) for spec in specs
+            ModelArguments(spec, options.labels, granted(), options.victim_option, options.threshold)
+            for spec in specs
         ),
         names=_names(victims),
         attack=options.attack,
