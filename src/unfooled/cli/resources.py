@@ -34,7 +34,7 @@ Examples:
     action: str = argument("list", "`list`, `get` or `build`, the last two followed by names.")
     names: tuple[str, ...] = argument((), "Names, or `all`.")
     minutes: float | None = option(None, "build: minutes of training in all, earlier ones included.")
-    again: bool = option(False, "build: replace what is here, from the start.")
+    again: bool = option(False, "Replace what is here, from the start.")
     json: bool = option(False, "As JSON.")
 
     def run(self) -> None:
@@ -52,37 +52,37 @@ def run_resources(
             f"resources cannot {action!r}",
             "use `unfooled resources`, `unfooled resources get NAME` or `unfooled resources build NAME`",
         )
-    if action == "get" and (minutes is not None or again):
-        raise UserError("--minutes and --again are for builds", "use `unfooled resources build NAME`")
+    if action == "get" and minutes is not None:
+        raise UserError("--minutes is for builds", "use `unfooled resources build NAME`")
     if not names:
         raise UserError("which resource?", "`unfooled resources` lists them; `get all` fetches every one")
     console = Console(stderr=True)
     if action == "build":
         _build(names, console, {} if minutes is None else {"minutes": minutes}, again=again, as_json=as_json)
     elif list(names) == ["all"]:
-        _fetch_all(console)
+        _fetch_all(console, again=again)
     else:
-        fetch(names, console)
+        fetch(names, console, again=again)
 
 
-def _fetch_all(console: Console) -> None:
+def _fetch_all(console: Console, *, again: bool) -> None:
     """Everything but what takes long or lacks a library; what is left out is told."""
     for one in store.status():
         try:
             if not one.long:
-                fetch([one.name], console)
+                fetch([one.name], console, again=again)
             elif not one.present:
                 console.print(f"left out, because it takes long: {one.command}", highlight=False)
         except MissingExtraError as error:
             console.print(f"left out: {one.name}. {error}", highlight=False, markup=False)
 
 
-def fetch(names: Sequence[str], console: Console) -> None:
+def fetch(names: Sequence[str], console: Console, *, again: bool = False) -> None:
     """Get what is missing, with a bar for each; what is here already costs nothing."""
     with _bars(console) as progress:
         for name in names:
-            if not store.has(name) or store.changed(name):
-                _one(progress, name, partial(store.get, name))
+            if again or not store.has(name) or store.changed(name):
+                _one(progress, name, partial(store.get, name, again=again))
 
 
 def _build(
