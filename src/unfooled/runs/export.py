@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from unfooled.core.result import Result
-from unfooled.data.delimited import FORMULA, NEUTRALISED
+from unfooled.data.delimited import NEUTRALISED
 from unfooled.errors import MissingExtraError, RunFileError
-from unfooled.files import put_in_place, scratch_folder
+from unfooled.files import FORMULA, put_in_place, scratch_folder
 from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import RunFile
 from unfooled.runs.rows import encodable
