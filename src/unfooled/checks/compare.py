@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from unfooled.core.victim import TextValue, Victim
 from unfooled.data.loading import Given, as_dataset
-from unfooled.errors import DataError, MissingExtraError
+from unfooled.errors import DataError
+from unfooled.extras import libraries_of
 from unfooled.files import write_table
 from unfooled.rates import accuracy, confusion, f1_interval, macro_f1, wilson
 from unfooled.training.preparation import LabelledTexts, read_rows
@@ -235,10 +236,8 @@ def write_csv(measured: Sequence[Measured], path: Path) -> None:
 
 def plot(measured: Sequence[Measured], title: str, paths: Sequence[Path]) -> None:
     """One panel per figure, one bar per classifier, intervals where there are any."""
-    try:
+    with libraries_of("plots", "matplotlib", needed_for="the plot"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("the plot", "plots") from None
     figure = Figure(figsize=(15, 1.4 + 0.42 * len(measured)), layout="constrained")
     axes = figure.subplots(1, len(_PANELS), sharey=True)
     figure.suptitle(f"{title}; whiskers: 95 % intervals")

@@ -26,6 +26,7 @@ from unfooled.defenses.methods import TRAINING, Method, find_method
 from unfooled.defenses.saving import wrap
 from unfooled.defenses.settings import settle
 from unfooled.errors import DataError, MissingExtraError, UserError
+from unfooled.extras import libraries_of
 from unfooled.files import put_in_place, write_json
 from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import LabelledTexts
@@ -269,10 +270,8 @@ def draw_plots(
     method: Method,
 ) -> None:
     """`history.png`: each trial and the best so far; `importance.png`: how much each setting explains."""
-    try:
+    with libraries_of("plots", "matplotlib", needed_for="a plot"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("a plot", "plots") from None
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
     numbers = [trial.number + 1 for trial in trials]

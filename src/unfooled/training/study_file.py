@@ -15,7 +15,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from unfooled.errors import MissingExtraError, UserError
+from unfooled.errors import UserError
+from unfooled.extras import libraries_of
 from unfooled.training.families import Choice, Range, Value
 from unfooled.training.observer import TrainObserver
 
@@ -24,10 +25,8 @@ _REMEDY = "begin again with --restart, or name another folder"
 
 
 def require_optuna(what: str) -> None:
-    try:
+    with libraries_of("train", "optuna", needed_for=what):
         import optuna  # noqa: F401
-    except ImportError:
-        raise MissingExtraError(what, "train") from None
 
 
 @contextmanager
