@@ -6,18 +6,17 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import typer
-from rich.console import Console
-from rich.status import Status
 
-from unfooled.checks.compare import compare, plot, write_csv
 from unfooled.cli.command import argument, option
 from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions
-from unfooled.core.victim import Victim
-from unfooled.report.diffs import visible
-from unfooled.report.terminal_tables import models_table
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+    from unfooled.core.victim import Victim
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +35,11 @@ Examples:
     json: bool = option(False, "Print the result as JSON and nothing else.")
 
     def run(self) -> None:
+        from rich.console import Console
+
+        from unfooled.checks.compare import compare, plot, write_csv
+        from unfooled.report.terminal_tables import models_table
+
         data = self.load(self.data, limit=self.limit, clean=self.clean)
         with Console(stderr=True, quiet=self.json).status("") as status:
             measured = compare(_loaded(self, status), data, label_map=self.mapped_labels(), bare=self.bare)
@@ -57,6 +61,8 @@ Examples:
 
 def _loaded(options: Compare, status: Status) -> Iterator[Victim]:
     """One after the other: large models need not share the memory."""
+    from unfooled.report.diffs import visible
+
     for at, spec in enumerate(options.models, start=1):
         status.update(f"{at}/{len(options.models)} {visible(spec)}")
         yield options.load_model(spec)

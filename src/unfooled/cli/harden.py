@@ -7,25 +7,19 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from unfooled.checks.replay import fooling_texts
-from unfooled.cli.advice import attack_next
 from unfooled.cli.command import Command, option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.options import TrainingOptions, TrustOptions, check_resume
-from unfooled.cli.progress import HardenProgress
-from unfooled.defenses.harden import Hardened, harden
-from unfooled.defenses.methods import TRAINING, all_methods, find_method
 from unfooled.errors import UserError
-from unfooled.report.tables import duration
-from unfooled.training.preparation import DEFAULT_SHARE
-from unfooled.victims.loading import load_victim
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from unfooled.defenses.harden import Hardened
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +75,15 @@ Settings without a flag of their own: --set name=value. --list shows every setti
     list_: bool = option(False, "Show methods, settings and search ranges.", "--list")
 
     def run(self) -> int:
+        from rich.console import Console
+
+        from unfooled.checks.replay import fooling_texts
+        from unfooled.defenses.harden import harden
+        from unfooled.defenses.methods import find_method
+        from unfooled.report.progress import HardenProgress
+        from unfooled.training.preparation import DEFAULT_SHARE
+        from unfooled.victims.loading import load_victim
+
         if self.list_:
             show_methods(as_json=self.json)
             return Exit.DONE
@@ -130,6 +133,10 @@ Settings without a flag of their own: --set name=value. --list shows every setti
 
 
 def show_methods(*, as_json: bool) -> None:
+    from rich.console import Console
+
+    from unfooled.defenses.methods import TRAINING, all_methods
+
     if as_json:
         rows = [
             {
@@ -153,6 +160,9 @@ def show_methods(*, as_json: bool) -> None:
 
 
 def _settings_table(defaults: Mapping[str, Any], ranges: Mapping[str, Any]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), show_header=False)
     for name, value in defaults.items():
         table.add_row(name, escape(str(value)) or "–", f"search: {ranges[name]}" if name in ranges else "")
@@ -160,6 +170,9 @@ def _settings_table(defaults: Mapping[str, Any], ranges: Mapping[str, Any]) -> T
 
 
 def _show(hardened: Hardened, options: Harden) -> None:
+    from unfooled.cli.advice import attack_next
+    from unfooled.report.tables import duration
+
     trained = hardened.trained
     if options.json:
         facts: dict[str, Any] = {"path": str(hardened.path), "method": hardened.method}

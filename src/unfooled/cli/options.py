@@ -5,14 +5,16 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unfooled.cli.command import Command, option
 from unfooled.cli.values import columns, listed, literal, pairs, settings, several
-from unfooled.core.victim import Victim
-from unfooled.data.dataset import Dataset
 from unfooled.errors import UserError
 from unfooled.trust import trusting
+
+if TYPE_CHECKING:
+    from unfooled.core.victim import Victim
+    from unfooled.data.dataset import Dataset
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,16 +6,18 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from unfooled.cli.command import Command, argument, option
 from unfooled.errors import MissingExtraError, UserError
-from unfooled.resources import store
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from unfooled.resources import store
 
 _PLAIN = ("name", "version", "licence", "origin", "digest")  # of a record, not worth showing after a build
 
@@ -44,6 +46,8 @@ Examples:
 def run_resources(
     action: str, names: Sequence[str], *, minutes: float | None = None, again: bool = False, as_json: bool
 ) -> None:
+    from rich.console import Console
+
     if action == "list":
         _list(as_json)
         return
@@ -67,6 +71,8 @@ def run_resources(
 
 def _fetch_all(console: Console, *, again: bool) -> None:
     """Everything but what takes long or lacks a library; what is left out is told."""
+    from unfooled.resources import store
+
     for one in store.status():
         try:
             if not one.long:
@@ -79,6 +85,8 @@ def _fetch_all(console: Console, *, again: bool) -> None:
 
 def fetch(names: Sequence[str], console: Console, *, again: bool = False) -> None:
     """Get what is missing, with a bar for each; what is here already costs nothing."""
+    from unfooled.resources import store
+
     with _bars(console) as progress:
         for name in names:
             if again or not store.has(name) or store.changed(name):
@@ -89,6 +97,8 @@ def _build(
     names: Sequence[str], console: Console, settings: Mapping[str, Any], *, again: bool, as_json: bool
 ) -> None:
     """Build each, and show what was measured on the way."""
+    from unfooled.resources import store
+
     with _bars(console) as progress:
         for name in names:
             try:
@@ -107,6 +117,8 @@ def _build(
 
 
 def _bars(console: Console) -> Progress:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[stage]}"))
     return Progress(*columns, TimeElapsedColumn(), console=console)
 
@@ -122,6 +134,11 @@ def _one(progress: Progress, name: str, make: Callable[[store.Progress], object]
 
 
 def _list(as_json: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from unfooled.resources import store
+
     entries = store.status()
     if as_json:
         rows = [
