@@ -100,7 +100,7 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
         from unfooled.checks.illusions.checks import all_checks, check_names, help_table
         from unfooled.core.session import Settings
         from unfooled.report.evaluation import print_evaluation, write_files
-        from unfooled.report.live import LiveWatcher
+        from unfooled.report.live_checks import LiveWatcher
 
         if self.list_:
             listed_checks = [{"name": check.name, "summary": check.summary} for check in all_checks()]

@@ -38,7 +38,7 @@ perturbed_text and label_name.
         from unfooled.checks.replay import read_samples
         from unfooled.checks.replayed import replay_on_models
         from unfooled.report.evaluation import rate
-        from unfooled.report.live import LiveWatcher
+        from unfooled.report.live_checks import LiveWatcher
         from unfooled.report.terminal import wide_table
 
         named = self.names()

@@ -39,7 +39,7 @@ Examples:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         from unfooled.checks.transfer import transfer
-        from unfooled.report.live import TransferBar
+        from unfooled.report.live_checks import TransferBar
 
         console = Console(stderr=True, quiet=self.json)
         found: list[Transfer] = []
