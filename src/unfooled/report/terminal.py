@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text as Styled
 
 from unfooled.core.result import Result
-from unfooled.metrics.outputs import KEYWORD
 from unfooled.metrics.summary import Summary, decided
 from unfooled.report.diffs import Piece, as_written, output_pieces, pieces, visible
 from unfooled.report.tables import counts_line, footnotes, summary_rows
@@ -91,6 +90,8 @@ def diff_line(result: Result, labels: tuple[str, ...], *, coloured: bool) -> Sty
         after = labels[decided(result.perturbed_probs)]
         line = Styled(f"  {visible(labels[result.label])} → {visible(after)}: ", style="dim")
     else:
+        from unfooled.metrics.outputs import KEYWORD  # of models that write
+
         wanted = dict(result.fields).get(KEYWORD, "")
         line = Styled(f"  #{result.key}{f' {visible(wanted)}' if wanted else ''}: ", style="dim")
     # Long texts are cut to the neighbourhood of the first edit; the run file has all of it.
