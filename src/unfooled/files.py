@@ -6,16 +6,19 @@ to its owner, and would stay so under its last name.
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import re
 import secrets
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 _PART = ".part"
+FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # how a cell begins that a spreadsheet may run
 
 
 @contextmanager
@@ -41,6 +44,24 @@ def write_whole(path: Path, text: str) -> None:
 
 def write_json(path: Path, content: Any, *, indent: int = 2) -> None:
     write_whole(path, json.dumps(content, indent=indent, ensure_ascii=False) + "\n")
+
+
+def write_table(path: Path, header: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
+    """A CSV to look at: a text that a spreadsheet would run as a formula gets an apostrophe before it."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows([_not_run(value) for value in row] for row in rows)
+
+
+def _not_run(value: Any) -> Any:
+    if not isinstance(value, str) or not FORMULA.match(value):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value  # a number below zero
 
 
 @contextmanager

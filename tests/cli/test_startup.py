@@ -22,6 +22,8 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
 from skops.io import dump
 
+from unfooled.cli.app import COMMANDS
+from unfooled.cli.command import Group
 from unfooled.resources import store
 from unfooled.runs.file import RunFile
 
@@ -99,6 +101,27 @@ def test_the_encoder_comes_without_the_libraries_around_it(folder: Path, tmp_pat
     with closing(RunFile.read(tmp_path / "run")) as file:
         recorded = file.header["environment"]["versions"]
     assert recorded["torch"] == metadata.version("torch")
+
+
+HEAVY = ("numpy", "torch", "sklearn", "transformers", "rich", "httpx", "optuna", "sqlite3", "starlette")
+TYPED = [
+    *((name,) for name, entry in COMMANDS.items() if not isinstance(entry, Group)),
+    *(
+        (name, inner)
+        for name, entry in COMMANDS.items()
+        if isinstance(entry, Group)
+        for inner in entry.commands
+    ),
+]
+
+
+@pytest.mark.parametrize("typed", TYPED, ids=" ".join)
+def test_help_loads_nothing_that_takes_time(typed: tuple[str, ...]) -> None:
+    seen = watched(*typed, "--help")
+    assert seen["code"] == 0
+    assert sorted({name.partition(".")[0] for name in seen["modules"]} & set(HEAVY)) == []
+    ours = [name for name in seen["modules"] if name.partition(".")[0] == "unfooled"]
+    assert len(ours) <= 15, ours
 
 
 def test_threads_that_wait_do_not_spin_unless_the_user_says_so() -> None:

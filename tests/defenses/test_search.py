@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +79,18 @@ def test_a_search_keeps_the_best_as_a_model(base: str, tmp_path: Path) -> None:
         assert (tmp_path / "s" / name).read_bytes()[:4] == b"\x89PNG"
 
 
+def test_a_search_judges_by_the_deployed_decision(base: str, tmp_path: Path) -> None:
+    # No score reaches the threshold, so every text is decided negative, with the defence and without.
+    share = float(np.mean(SMALL["clean"].labels == 0))
+    strict = {"positive": 0.9999}
+    found = search("five", base, tmp_path / "s", trials=1, thresholds=strict, **SMALL)
+    assert found.base["clean"] == pytest.approx(share)
+    assert found.best.clean == pytest.approx(share)
+    with pytest.raises(UserError, match="other settings: model"):
+        search("five", base, tmp_path / "s", trials=2, resume=True, **SMALL)
+    assert len(search("five", base, tmp_path / "s", trials=2, thresholds=strict, resume=True, **SMALL).trials)
+
+
 def test_a_stopped_search_goes_on_as_if_it_had_not_been(base: str, tmp_path: Path) -> None:
     whole = search("five", base, tmp_path / "whole", trials=3, **SMALL)
     with pytest.raises(KeyboardInterrupt):
@@ -91,6 +106,22 @@ def test_a_stopped_search_goes_on_as_if_it_had_not_been(base: str, tmp_path: Pat
         search("five", base, tmp_path / "cut", trials=4, resume=True, balance=0.9, **SMALL)
     again = search("five", base, tmp_path / "cut", trials=1, restart=True, **SMALL)
     assert len(again.trials) == 1
+
+
+def test_a_damaged_search_is_told(base: str, tmp_path: Path) -> None:
+    out = tmp_path / "s"
+    search("five", base, out, trials=2, **SMALL)
+    with closing(sqlite3.connect(out / "search.sqlite")) as database, database:
+        assert database.execute("UPDATE trial_values SET value = 1.0").rowcount == 2
+    with pytest.raises(UserError, match="checksum of trial 1 does not fit"):
+        search("five", base, out, trials=3, resume=True, **SMALL)
+    search("five", base, out, trials=1, restart=True, **SMALL)
+    shutil.rmtree(out / "best")
+    with pytest.raises(UserError, match="best model of the search is gone"):
+        search("five", base, out, trials=1, resume=True, **SMALL)
+    (out / "search.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(UserError, match="no record of a search"):
+        search("five", base, out, trials=1, resume=True, **SMALL)
 
 
 def test_time_is_up(base: str, tmp_path: Path) -> None:

@@ -306,7 +306,7 @@ def test_a_victim_without_an_inside_gets_one_line_for_each_part(
     def absent(_: str) -> None:
         raise ResourceError("counter-fitted is not here yet", "run: unfooled resources get counter-fitted")
 
-    monkeypatch.setattr("unfooled.internals.command.open_neighbours", absent)
+    monkeypatch.setattr("unfooled.internals.analysis.open_neighbours", absent)
     run = write_run(tmp_path / "run", load_fake(""), [changed(EDITS[0])])
     shown, _ = run_command(monkeypatch, capsys, str(run), "-m", "fake", "-o", str(tmp_path / "out"))
     for line in (

@@ -201,6 +201,8 @@ def test_values_of_a_result() -> None:
     assert {what: value_of(won, what) for what in expected} == expected
     lost = result("failure", perturbed="a good and fun one", edits=(), perturbed_probs=(0.6, 0.4))
     assert value_of(lost, "success") == 0.0
+    assert value_of(lost, "queries") == lost.queries
+    assert value_of(replace(lost, queries_known=False), "queries") is None  # another tool did not tell
     assert value_of(lost, "words") is None
     assert value_of(lost, "sample") is None
     skipped = result("skipped", probs=(0.1, 0.9))

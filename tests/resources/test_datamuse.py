@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -265,6 +267,23 @@ def test_a_damaged_file_of_answers_is_explained(service: Service, tmp_path: Path
     (tmp_path / "bad.sqlite").write_bytes(b"no database at all" * 100)
     with pytest.raises(ResourceError, match="delete it"):
         ask(client(service, AnswerCache(tmp_path / "bad.sqlite")), "ocean")
+
+
+@pytest.mark.parametrize("damage", ['"sea"', '["lake"]', '["sea", "main"', "7"])
+def test_a_damaged_answer_is_asked_for_again(service: Service, cache: AnswerCache, damage: str) -> None:
+    ask(client(service, cache), "ocean", "good")
+    before = cache.digest(service.address)
+    with closing(sqlite3.connect(cache.file)) as database, database:
+        changed = database.execute(
+            "UPDATE kept_answers SET answer = ? WHERE question = 'rel_syn=ocean'", (damage,)
+        )
+        assert changed.rowcount == 1
+    assert ask(CachedDatamuse(service.address, cache), "ocean", "good") == [None, ("fine",)]
+    assert cache.digest(service.address)[0] == 1
+    again = client(service, cache)
+    assert ask(again, "ocean", "good") == [("sea", "main"), ("fine",)]
+    assert again.requests == 1
+    assert cache.digest(service.address) == before
 
 
 # -- offline -------------------------------------------------------------------------------------------

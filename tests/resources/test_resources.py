@@ -252,6 +252,30 @@ def test_a_copied_cache_is_read_once_and_then_known(store: Store, monkeypatch: p
         store.path("words")
 
 
+def test_a_resource_from_before_checksums_is_listed_and_that_is_said_once(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = store.get("words")
+    (folder / "checksums.json").unlink()
+    assert store.path("words") == store.path("words") == folder
+    (said,) = caplog.messages
+    assert "came in before checksums" in said
+    assert "unfooled resources get words --again" in said
+    (folder / "words.txt").write_text("red\nblack\n", encoding="utf-8")
+    with pytest.raises(ResourceError, match="was changed"):
+        store.path("words")
+
+
+def test_a_resource_is_fetched_again_where_that_is_asked_for(store: Store) -> None:
+    folder = store.get("words")
+    (folder / "words.txt").write_text("red\nblack\n", encoding="utf-8")
+    (folder / "checksums.json").unlink()  # so that the change is not seen
+    store.get("words")
+    assert (folder / "words.txt").read_text(encoding="utf-8") == "red\nblack\n"
+    store.get("words", again=True)
+    assert (folder / "words.txt").read_text(encoding="utf-8") == "red\ngreen\n"
+
+
 def test_a_file_made_on_first_use_is_listed_too(store: Store) -> None:
     folder = store.get("words")
     made = folder / "made.npz"

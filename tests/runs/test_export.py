@@ -138,7 +138,21 @@ def test_an_export_is_data_again(tmp_path: Path) -> None:
     assert next(iter(data)).content == (("perturbed_text", FOUND.perturbed),)
 
 
-FORMULAS = ["=1+1", "+cmd", "-2", "@SUM(A1)", "\t=x", "\r=x", "'=x", "''", "plain", "a\rb", "a\r\nb", "\n=x"]
+FORMULAS = [
+    "=1+1",
+    "+cmd",
+    "-2",
+    "@SUM(A1)",
+    "\t=x",
+    "\r=x",
+    "'=x",
+    "''",
+    "plain",
+    "a\rb",
+    "a\r\nb",
+    "\n=x",
+    "＝1",
+]
 
 
 @pytest.mark.parametrize("raw", [False, True])
@@ -159,7 +173,7 @@ def test_formulas_and_carriage_returns_come_back_to_the_byte(tmp_path: Path, raw
         header, *rows = csv.reader(file)
     assert len(rows) == len(texts)
     begins = {cell[:1] for row in (header, *rows) for cell in row if not cell.lstrip("-").isdigit()}
-    assert bool(begins & set("=+-@\t\r")) == raw
+    assert bool(begins & set("=+-@\t\r\n＝")) == raw
     assert ("neutralised" in header) != raw
 
 

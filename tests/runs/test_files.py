@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import importlib.util
 import json
 import os
@@ -17,7 +18,15 @@ import unfooled
 from reviews import sentences
 from tiny_index import tiny_store
 from unfooled.data.dataset import Dataset
-from unfooled.files import follow_umask, move_files, remove_parts, scratch_folder, whole_file, write_json
+from unfooled.files import (
+    follow_umask,
+    move_files,
+    remove_parts,
+    scratch_folder,
+    whole_file,
+    write_json,
+    write_table,
+)
 from unfooled.resources import perceptron
 from unfooled.resources.store import Store
 from unfooled.runs.attack import attack
@@ -151,3 +160,13 @@ def test_files_are_put_in_place_in_one_module_only(path: Path) -> None:
     }
     private = used & {"os.replace", "tempfile.mkstemp", "tempfile.mkdtemp", "tempfile.NamedTemporaryFile"}
     assert not private or path == PACKAGE / "files.py"
+
+
+def test_no_cell_of_a_table_is_run_by_a_spreadsheet(tmp_path: Path) -> None:
+    words = ["=1+1", "+cmd", "-x", "@user", "\t=x", "\r=x", "\n=x", "＝1", "plain", "a=b"]
+    write_table(tmp_path / "t.csv", ("word", "share", "rounded"), [(word, -0.5, "-0.25") for word in words])
+    with open(tmp_path / "t.csv", encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["word", "share", "rounded"]
+    assert [word for word, _, _ in rows] == [*(f"'{word}" for word in words[:8]), "plain", "a=b"]
+    assert {(share, rounded) for _, share, rounded in rows} == {("-0.5", "-0.25")}

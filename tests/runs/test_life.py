@@ -13,12 +13,12 @@ from rich.console import Console
 
 from reviews import sentences
 from unfooled.batching import Meter
-from unfooled.cli.live import LiveObserver, TimeLeft, about
 from unfooled.core.recipe import load_recipe
 from unfooled.core.result import Result
 from unfooled.core.session import Life, Session
 from unfooled.core.victim import Probabilities, TextValue
 from unfooled.data.dataset import Dataset
+from unfooled.report.live import LiveObserver, TimeLeft, about
 from unfooled.runs.attack import Observer, attack
 from unfooled.victims.fake import FakeVictim
 

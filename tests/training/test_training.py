@@ -5,9 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ from unfooled.data.dataset import Dataset
 from unfooled.errors import DataError, ResourceError, UnknownNameError, UserError, VictimError
 from unfooled.rates import accuracy, confusion, macro_f1
 from unfooled.training.batches import ordered_batches
-from unfooled.training.families import Choice, all_families, find_family, help_table, settle
+from unfooled.training.families import Choice, all_families, find_family, settle
 from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import prepare, stratified
 from unfooled.victims.loading import load_victim
@@ -431,9 +434,14 @@ def test_metrics_agree_with_scikit_learn() -> None:
 
 
 def test_every_default_and_range_is_allowed_and_listed() -> None:
-    text = help_table()
+    from typer.testing import CliRunner
+
+    from unfooled.cli.app import app
+
+    helped, listed = (CliRunner().invoke(app, ["train", option]).output for option in ("--help", "--list"))
     for family in all_families():
-        assert family.name in text
+        assert family.name in helped
+        assert f"{family.name}:" in listed
         assert settle(family, dict(family.defaults)) == dict(family.defaults)
         assert set(family.ranges) <= set(family.defaults)
         assert all(family.option(name).help for name in family.defaults)
@@ -479,6 +487,43 @@ def test_a_sweep_draws_only_what_is_not_fixed_and_minds_the_time(tmp_path: Path)
         sweep_of(tmp_path / "b", options={"alpha": 0.5, "ngrams": 1, "min_count": 1})
     with pytest.raises(UserError, match="validation rows"):
         sweep_of(tmp_path / "c", valid=0.0)
+
+
+DAMAGE: dict[str, str | bytes] = {
+    "no database": b"not a database at all" * 300,
+    "half of it": "",
+    "a value": "UPDATE trial_values SET value = 0.123 WHERE trial_id = 1",
+    "what was drawn": "UPDATE trial_params SET param_value = param_value + 1 WHERE trial_id = 1",
+    "a measurement": "UPDATE trial_user_attributes SET value_json = '1' WHERE key = 'seconds'",
+    "no JSON": "UPDATE trial_user_attributes SET value_json = '{' WHERE key = 'metrics'",
+    "a trial that is gone": "DELETE FROM trials WHERE trial_id = 1",
+    "another state": "UPDATE trials SET state = 'NONE'",
+    "a table that is gone": "DROP TABLE trial_values",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_sweep_is_told_and_begun_again(tmp_path: Path, damage: str) -> None:
+    sweep_of(tmp_path / "s", trials=2)
+    file, done = tmp_path / "s" / "sweep.sqlite", DAMAGE[damage]
+    if isinstance(done, bytes):
+        file.write_bytes(done)
+    elif not done:
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    else:
+        with closing(sqlite3.connect(file)) as database, database:
+            assert database.execute(done).rowcount != 0
+    with pytest.raises(UserError, match=r"sweep\.sqlite is damaged") as told:
+        sweep_of(tmp_path / "s", trials=3, resume=True)
+    assert "--restart" in told.value.remedy
+    assert sweep_of(tmp_path / "s", trials=1, restart=True).metrics["valid"]["accuracy"] > 0
+
+
+def test_a_sweep_whose_best_model_is_gone_says_so(tmp_path: Path) -> None:
+    sweep_of(tmp_path / "s", trials=2)
+    shutil.rmtree(tmp_path / "s" / "trials" / "best")
+    with pytest.raises(UserError, match="best model of the sweep is gone"):
+        sweep_of(tmp_path / "s", trials=2, resume=True)
 
 
 # -- the command -----------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ from unfooled.core.recipe import load_recipe
 from unfooled.core.result import decided
 from unfooled.core.victim_oracle import VictimOracle, is_async, oracle_for
 from unfooled.data.dataset import Dataset
-from unfooled.errors import VictimError
+from unfooled.errors import UserError, VictimError
+from unfooled.people.web.repeating import ModelArguments
 from unfooled.runs.attack import attack
 from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
@@ -200,6 +201,49 @@ def test_transfer_and_replay_decide_by_thresholds(tmp_path: Path) -> None:
         shown = ["replay", run, "mine=fake", "-o", str(tmp_path / threshold), *given]
         (row,) = json.loads(CliRunner().invoke(app, shown).stdout)
         assert (row["before"]["value"] == 1.0) == right
+
+
+def test_a_run_with_thresholds_is_analysed_with_them(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "d.csv").write_text("text,label\na good film,positive\nan awful film,negative\n")
+    run, strict = str(tmp_path / "r"), ["--threshold", "positive=0.6"]
+    attacked = ["attack", "-m", "fake", "-d", str(tmp_path / "d.csv"), "-a", "deepwordbug", "-o", run]
+    assert CliRunner().invoke(app, [*attacked, *strict]).exit_code == 0
+    looked = ["analyse", run, "-m", "fake", "--only", "confusion", "-o", str(tmp_path / "a")]
+    without = CliRunner().invoke(app, looked)
+    assert isinstance(without.exception, VictimError), without.output
+    assert CliRunner().invoke(app, [*looked, *strict]).exit_code == 0
+
+
+def test_models_are_compared_by_the_deployed_decision(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("text,label\na good film,positive\nan awful film,negative\n")
+    compared = ["compare", "fake", "--data", str(tmp_path / "d.csv"), "--json"]
+    for given, accuracy in (([], 1.0), (["--threshold", "positive=0.999"], 0.5)):
+        answer = CliRunner().invoke(app, [*compared, *given])
+        assert json.loads(answer.stdout)[0]["accuracy"] == accuracy, answer.output
+
+
+def test_the_playground_repeats_its_thresholds() -> None:
+    words = ModelArguments("fake", thresholds=("positive=0.8",)).words()
+    assert words == ["--model", "fake", "--threshold", "positive=0.8"]
+
+
+def test_harden_says_why_it_takes_no_threshold(tmp_path: Path) -> None:
+    given = [
+        "harden",
+        "--method",
+        "five",
+        "-m",
+        "fake",
+        "-o",
+        str(tmp_path / "h"),
+        "--threshold",
+        "positive=0.8",
+    ]
+    answer = CliRunner().invoke(app, given)
+    assert isinstance(answer.exception, UserError)
+    assert "holds none" in answer.exception.cause
+    assert not (tmp_path / "h").exists()
 
 
 def test_recipes_that_need_scores_still_see_them() -> None:

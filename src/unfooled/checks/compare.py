@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import time
 from collections import Counter
@@ -18,7 +17,9 @@ from numpy.typing import NDArray
 from unfooled.core.victim import TextValue, Victim
 from unfooled.core.victim_oracle import decisions
 from unfooled.data.loading import Given, as_dataset
-from unfooled.errors import DataError, MissingExtraError
+from unfooled.errors import DataError
+from unfooled.extras import libraries_of
+from unfooled.files import write_table
 from unfooled.rates import accuracy, confusion, f1_interval, macro_f1, wilson
 from unfooled.training.preparation import LabelledTexts, read_rows
 from unfooled.victims.loading import GivenVictim, as_victim
@@ -223,19 +224,14 @@ def bare_loop(victim: Any, texts: Sequence[TextValue], size: int = 32) -> None:
 
 
 def write_csv(measured: Sequence[Measured], path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Measured)])
-        writer.writeheader()
-        for one in measured:
-            writer.writerow(asdict(one))
+    names = [field.name for field in fields(Measured)]
+    write_table(path, names, (asdict(model).values() for model in measured))
 
 
 def plot(measured: Sequence[Measured], title: str, paths: Sequence[Path]) -> None:
     """One panel per figure, one bar per classifier, intervals where there are any."""
-    try:
+    with libraries_of("plots", "matplotlib", needed_for="the plot"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("the plot", "plots") from None
     figure = Figure(figsize=(15, 1.4 + 0.42 * len(measured)), layout="constrained")
     axes = figure.subplots(1, len(_PANELS), sharey=True)
     figure.suptitle(f"{title}; whiskers: 95 % intervals")

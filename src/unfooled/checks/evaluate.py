@@ -69,7 +69,7 @@ class ModelReport:
     by_valid: Rate | None  # the same when only valid texts count; None: the attack was not judged
     seen: Rate  # the same as the attack saw it; for a random model one draw, as papers report it
     worst: Rate  # right under the attack and under every check
-    queries: Mean  # of all attacked
+    queries: Mean  # of all attacked whose queries are known
     words: Mean  # changed, of the successes
     share: Mean  # of the words, of the successes
     errors: int
@@ -375,7 +375,7 @@ def _report(
         by_valid=by_valid,
         seen=Rate.of(sum(decided(one.perturbed_probs) == one.label for one in told), len(told)),
         worst=Rate.of(*counted(subject.survival.worst)),
-        queries=Mean.of([one.queries for one in attacked], COUNTS),
+        queries=Mean.of([result.queries for result in attacked if result.queries_known], COUNTS),
         words=Mean.of([len(one.edits) for one in won], COUNTS),
         share=Mean.of([one.share for one in won], COUNTS),
         errors=sum(right is None for right in subject.survival.worst.values()),

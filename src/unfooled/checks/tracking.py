@@ -10,7 +10,8 @@ from typing import Any
 from unfooled.core.recipe import Recipe
 from unfooled.core.session import Settings
 from unfooled.data.loading import Given
-from unfooled.errors import MissingExtraError, UserError
+from unfooled.errors import UserError
+from unfooled.extras import libraries_of
 from unfooled.metrics.summary import Mean, Rate, Summary, summarise
 from unfooled.runs.attack import attack
 from unfooled.runs.file import RunFile
@@ -40,10 +41,8 @@ def numbers(summary: Summary) -> dict[str, float]:
 
 def log_to_mlflow(run: Path, *, uri: str | None = None, experiment: str = "unfooled") -> str:
     """Log a run's numbers, settings and summary to MLflow; returns the id of the MLflow run."""
-    try:
+    with libraries_of("mlflow", "mlflow", needed_for="logging to MLflow"):
         import mlflow
-    except ImportError:
-        raise MissingExtraError("logging to MLflow", "mlflow") from None
     with closing(RunFile.read(run)) as file:
         summary, header = summarise(file), file.header
     try:
@@ -66,10 +65,8 @@ def log_to_mlflow(run: Path, *, uri: str | None = None, experiment: str = "unfoo
 
 def log_to_tensorboard(run: Path, folder: Path, *, step: int = 0) -> Path:
     """Write a run's numbers as scalars that TensorBoard reads."""
-    try:
+    with libraries_of("train", "torch", "tensorboard", needed_for="logging to TensorBoard"):
         from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise MissingExtraError("logging to TensorBoard", "train") from None
     with closing(RunFile.read(run)) as file:
         summary = summarise(file)
     try:
@@ -106,10 +103,8 @@ def watch_robustness(
     model is attacked in evaluation mode and given back as it was. With `out`, each run is kept as
     `out/epoch-N`. Returns the `TrainerCallback` that was added.
     """
-    try:
+    with libraries_of("torch", "transformers", needed_for="watching robustness while training"):
         from transformers import TrainerCallback
-    except ImportError:
-        raise MissingExtraError("watching robustness while training", "torch") from None
 
     class TrackingCallback(TrainerCallback):
         def on_epoch_end(self, args: Any, state: Any, control: Any, model: Any = None, **unused: Any) -> None:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from shlex import quote
 
-from unfooled.data.huggingface import saved_splits
-from unfooled.data.loading import find_named_folder, named_splits
-
 TEST = "test"
 OTHER_ROWS = "TEST_FILE"
 
@@ -32,6 +29,9 @@ def held_out(data: str | None, split: str, valid: str | None) -> str | None:
 
 
 def _other_split(data: str, split: str, valid: str | None) -> str | None:
+    from unfooled.data.huggingface import saved_splits
+    from unfooled.data.loading import find_named_folder, named_splits
+
     if data.startswith("hf:"):
         return TEST if split != TEST else valid
     folder = find_named_folder(data)

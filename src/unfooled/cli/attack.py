@@ -5,36 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
-from rich.console import Console
 
-from unfooled.attacks.parts.goals import only_class
 from unfooled.cli.command import option
 from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.live import LiveObserver
-from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions, Thresholds, one_kind_of_rows
-from unfooled.cli.summary import show_run
+from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions, one_kind_of_rows
 from unfooled.cli.values import listed, pairs, slug
-from unfooled.core.recipe import (
-    Recipe,
-    load_part,
-    load_recipe,
-    with_constraint,
-    with_everywhere,
-    with_setting,
-)
-from unfooled.core.session import Settings
-from unfooled.core.victim import CLASSIFICATION, Victim, task_of
 from unfooled.errors import UserError
 from unfooled.plugins import registry
-from unfooled.runs.attack import attack
-from unfooled.runs.task import Examples
+
+if TYPE_CHECKING:
+    from unfooled.core.recipe import Recipe
+    from unfooled.core.victim import Victim
+    from unfooled.runs.task import Examples
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attack(Data, Clean, LabelMap, Thresholds, ModelOptions):
+class Attack(Data, Clean, LabelMap, ModelOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled attack --model model.skops --data reviews.csv --attack textfooler --limit 500 --out runs/x
@@ -87,10 +76,17 @@ Examples:
     json: bool = option(False, "Print the summary as JSON and nothing else.")
 
     def run(self) -> int:
+        from rich.console import Console
+
+        from unfooled.cli.summary import show_run
+        from unfooled.core.session import Settings
+        from unfooled.report.live import LiveObserver
+        from unfooled.runs.attack import attack
+
         one_kind_of_rows(self.first, self.limit)
         out = self.out or Path("runs") / slug(self.attack, self.model, self.data)
         recipe = chosen_recipe(self)
-        victim = self.load_model(self.model, thresholds=self.thresholds())
+        victim = self.load_model(self.model)
         dataset = _data(self, victim)
         settings = Settings(
             seed=self.seed,
@@ -128,6 +124,8 @@ Examples:
 
 
 def _data(options: Attack, victim: Victim) -> Examples:
+    from unfooled.core.victim import CLASSIFICATION, task_of
+
     rows: dict[str, Any] = {"sample": options.sample, "seed": options.seed}
     task = task_of(victim.capabilities)
     if task == CLASSIFICATION:
@@ -149,6 +147,9 @@ def _data(options: Attack, victim: Victim) -> Examples:
 
 def chosen_recipe(options: Attack) -> Recipe:
     """The named recipe with the parts that options replace."""
+    from unfooled.attacks.parts.goals import only_class
+    from unfooled.core.recipe import load_part, load_recipe, with_constraint, with_everywhere, with_setting
+
     recipe = load_recipe(options.attack)
     if options.only:
         recipe = only_class(recipe, options.only)

@@ -6,15 +6,15 @@ import inspect
 import json
 import sys
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from unfooled.cli.command import Command, argument, option
-from unfooled.core.recipe import Recipe, all_recipes, load_recipe
 from unfooled.plugins import registry
+
+if TYPE_CHECKING:
+    from unfooled.core.recipe import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +37,11 @@ class Show(Command):
 
 
 def list_attacks(*, as_json: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from unfooled.core.recipe import all_recipes, load_recipe
+
     recipes = list(all_recipes())
     if as_json:
         typer.echo(json.dumps([_brief(recipe) for recipe in recipes], indent=2))
@@ -53,6 +58,8 @@ def list_attacks(*, as_json: bool) -> None:
 
 
 def show_attack(name: str, *, as_json: bool) -> None:
+    from unfooled.core.recipe import load_recipe
+
     recipe = load_recipe(name)
     if as_json:
         typer.echo(json.dumps(_brief(recipe) | {"settings": recipe.to_json()}, indent=2))

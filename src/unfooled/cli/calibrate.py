@@ -7,28 +7,20 @@ import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 
-import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from unfooled.attacks.parts.constraints import Scale
 from unfooled.cli.command import option
 from unfooled.cli.options import Clean, Data, TrustCode
 from unfooled.errors import MissingExtraError, UserError
-from unfooled.metrics.calibration import (
-    Calibration,
-    Kinds,
-    Threshold,
-    calibrate,
-    make_pairs,
-    measure,
-    plot,
-)
 from unfooled.plugins import registry
-from unfooled.report.calibration import print_calibration
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from unfooled.attacks.parts.constraints import Scale
+    from unfooled.metrics.calibration import Calibration, Threshold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +45,12 @@ Examples:
     json: bool = option(False, "Print the result as JSON and nothing else.")
 
     def run(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        from unfooled.metrics.calibration import Kinds, calibrate, make_pairs, measure
+        from unfooled.report.calibration import print_calibration
+
         source = _threshold(self.from_, _scale(self.scale))
         to_scale = _scale(self.to_scale or self.scale)
         window = _window(self.window)
@@ -98,6 +96,10 @@ Examples:
 
 
 def _threshold(given: str, scale: Scale) -> Threshold:
+    import numpy as np
+
+    from unfooled.metrics.calibration import Threshold
+
     encoder, colon, value = given.rpartition(":")
     try:
         number = float(value)
@@ -111,6 +113,8 @@ def _threshold(given: str, scale: Scale) -> Threshold:
 
 
 def _scale(given: str) -> Scale:
+    from unfooled.attacks.parts.constraints import Scale
+
     if given not in get_args(Scale):
         raise UserError(f"there is no scale {given!r}", f"use {', '.join(get_args(Scale))}")
     return cast(Scale, given)
@@ -136,6 +140,8 @@ def _tell(bars: Progress, task: TaskID, name: str, done: int, total: int) -> Non
 
 
 def _save(found: Calibration, ours: Any, theirs: Any, folder: Path) -> list[Path]:
+    from unfooled.metrics.calibration import plot
+
     written = [folder / "calibration.json"]
     try:
         folder.mkdir(parents=True, exist_ok=True)

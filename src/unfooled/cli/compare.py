@@ -6,24 +6,21 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import typer
-from rich.console import Console
-from rich.status import Status
 
-from unfooled.checks.compare import compare, plot, write_csv
 from unfooled.cli.command import argument, option
-from unfooled.cli.options import Clean, Data, LabelMap, TrustOptions
-from unfooled.cli.values import listed
-from unfooled.core.victim import Victim
-from unfooled.report.diffs import visible
-from unfooled.report.terminal_tables import models_table
-from unfooled.victims.loading import load_victim
+from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+    from unfooled.core.victim import Victim
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Data, Clean, LabelMap, TrustOptions):
+class Compare(Data, Clean, LabelMap, ModelOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled compare models/lstm models/svm models/bert --data reviews.csv --out comparison
@@ -34,11 +31,15 @@ Examples:
     data: str = option(..., "Labelled texts that none of them was trained on.", "-d")
     out: Path | None = option(None, "Folder for compare.csv, compare.svg, compare.png.", "-o")
     limit: int | None = option(None, "The first N rows only.", "-n", min=1)
-    labels: str | None = option(None, "The models' class names in their order, comma-separated.")
     bare: bool = option(False, "Also time a bare forward loop, to compare the speed with.")
     json: bool = option(False, "Print the result as JSON and nothing else.")
 
     def run(self) -> None:
+        from rich.console import Console
+
+        from unfooled.checks.compare import compare, plot, write_csv
+        from unfooled.report.terminal_tables import models_table
+
         data = self.load(self.data, limit=self.limit, clean=self.clean)
         with Console(stderr=True, quiet=self.json).status("") as status:
             measured = compare(_loaded(self, status), data, label_map=self.mapped_labels(), bare=self.bare)
@@ -60,6 +61,8 @@ Examples:
 
 def _loaded(options: Compare, status: Status) -> Iterator[Victim]:
     """One after the other: large models need not share the memory."""
+    from unfooled.report.diffs import visible
+
     for at, spec in enumerate(options.models, start=1):
         status.update(f"{at}/{len(options.models)} {visible(spec)}")
-        yield load_victim(spec, labels=listed(options.labels), trust_pickle=options.trust_pickle)
+        yield options.load_model(spec)

@@ -6,19 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from unfooled.cli.command import Command, option
-from unfooled.cli.live import LiveObserver
-from unfooled.cli.resources import fetch
-from unfooled.cli.summary import show_run
-from unfooled.core.recipe import load_recipe
-from unfooled.data.loading import load_data
-from unfooled.report.folder import write_report
-from unfooled.resources import store
-from unfooled.runs.attack import attack
-from unfooled.training.demo import train_demo_victim
-from unfooled.victims.loading import load_victim
 
 NEEDED = ("movie-reviews", "perceptron-tagger", "minilm", "counter-fitted")
 LABELS = ("negative", "positive")
@@ -34,6 +23,19 @@ class Demo(Command):
 
 
 def run_demo(out: Path, limit: int) -> None:
+    from rich.console import Console
+
+    from unfooled.cli.resources import fetch
+    from unfooled.cli.summary import show_run
+    from unfooled.core.recipe import load_recipe
+    from unfooled.data.loading import load_data
+    from unfooled.report.folder import write_report
+    from unfooled.report.live import LiveObserver
+    from unfooled.resources import store
+    from unfooled.runs.attack import attack
+    from unfooled.training.demo import train_demo_victim
+    from unfooled.victims.loading import load_victim
+
     console = Console(stderr=True)
     missing = [one for one in store.status() if one.name in NEEDED and not one.present]
     if missing:

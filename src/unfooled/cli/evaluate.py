@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from unfooled.checks.evaluate import evaluate
-from unfooled.checks.illusions.attacking import EvaluationObserver
-from unfooled.checks.illusions.checks import all_checks, check_names, help_table
-from unfooled.checks.naming import load_models
 from unfooled.cli.command import argument, option
 from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.live import LiveObserver
 from unfooled.cli.options import Data, LabelMap, Thresholds, TrustOptions, one_kind_of_rows
 from unfooled.cli.values import listed, pairs, slug
-from unfooled.core.recipe import Recipe, load_recipe, with_everywhere, with_setting
-from unfooled.core.session import Settings
-from unfooled.core.victim import Victim
 from unfooled.errors import UserError
-from unfooled.report.evaluation import print_evaluation, write_files
-from unfooled.runs.attack import Observer
-from unfooled.victims.preflight import Preflight
+
+if TYPE_CHECKING:
+    from unfooled.core.recipe import Recipe
+    from unfooled.core.victim import Victim
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +44,8 @@ class NamedModels(LabelMap, Thresholds, TrustOptions):
 
     def load_models(self, named: dict[str, str]) -> dict[str, Victim]:
         """Every model; thresholds are those of all of them."""
+        from unfooled.checks.naming import load_models
+
         return load_models(named, trust_pickle=self.trust_pickle, thresholds=self.thresholds())
 
 
@@ -103,6 +94,14 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
     json: bool = option(False, "Print everything as JSON and nothing else.")
 
     def run(self) -> int:
+        from rich.console import Console
+
+        from unfooled.checks.evaluate import evaluate
+        from unfooled.checks.illusions.checks import all_checks, check_names, help_table
+        from unfooled.core.session import Settings
+        from unfooled.report.evaluation import print_evaluation, write_files
+        from unfooled.report.live_checks import LiveWatcher
+
         if self.list_:
             listed_checks = [{"name": check.name, "summary": check.summary} for check in all_checks()]
             typer.echo(json.dumps(listed_checks, indent=2) if self.json else help_table())
@@ -158,41 +157,9 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
         return Exit.SOME_ERRORS if evaluation.errors else Exit.DONE
 
 
-class LiveWatcher(EvaluationObserver):
-    """A bar per stage, on standard error; a model's checks are shown once, at its first attack."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._met: set[str] = set()
-
-    def stage(self, title: str) -> AbstractContextManager[Observer]:
-        return self._stage(title)
-
-    @contextmanager
-    def _stage(self, title: str) -> Iterator[Observer]:
-        model = title.partition(":")[0]
-        observer = _StageObserver(self._console, title=title)
-        observer.quiet = model in self._met
-        with observer:
-            yield observer
-        if observer.total:
-            self._met.add(model)
-
-    @contextmanager
-    def wait(self, title: str) -> Iterator[None]:
-        with self._console.status(escape(title)):
-            yield
-
-
-class _StageObserver(LiveObserver):
-    quiet = False
-
-    def checked(self, report: Preflight) -> None:
-        if not self.quiet:
-            super().checked(report)
-
-
 def _recipe(options: Evaluate) -> Recipe:
+    from unfooled.core.recipe import load_recipe, with_everywhere, with_setting
+
     recipe = load_recipe(options.attack)
     if options.encoder:
         recipe = with_everywhere(recipe, "encoder", options.encoder)

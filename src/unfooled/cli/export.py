@@ -9,7 +9,6 @@ from typing import ClassVar
 import typer
 
 from unfooled.cli.command import Command, argument, option
-from unfooled.runs.export import export
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,5 +26,7 @@ Examples:
     raw: bool = option(False, "CSV as it is: cells that a spreadsheet would run stay so.")
 
     def run(self) -> None:
+        from unfooled.runs.export import export
+
         rows = export(self.folder, self.out, force=self.force, raw=self.raw)
         typer.echo(f"{rows} rows written to {self.out}")

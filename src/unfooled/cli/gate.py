@@ -10,17 +10,10 @@ from typing import ClassVar
 
 import typer
 
-from unfooled.checks import gate
-from unfooled.checks.gate import Rule
-from unfooled.checks.illusions.survivors import STATE
 from unfooled.cli.command import Command, argument, option
 from unfooled.cli.exits import Exit
 from unfooled.cli.values import shares
 from unfooled.errors import RunFileError, UserError
-from unfooled.metrics.summary import summarise
-from unfooled.report.diffs import in_markdown, visible
-from unfooled.runs.file import REMARK, RunFile
-from unfooled.runs.looks import record_look, size_was_fixed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +48,14 @@ Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow 
     json: bool = option(False, "As JSON.")
 
     def run(self) -> int:
+        from unfooled.checks import gate
+        from unfooled.checks.gate import Rule
+        from unfooled.checks.illusions.survivors import STATE
+        from unfooled.metrics.summary import summarise
+        from unfooled.report.diffs import in_markdown, visible
+        from unfooled.runs.file import REMARK, RunFile
+        from unfooled.runs.looks import record_look, size_was_fixed
+
         least = {"aua": self.min_aua, "valid-aua": self.min_valid_aua, "accuracy-before": self.min_accuracy}
         most = {"success": self.max_success, "errors": self.max_errors}
         recalls = shares(self.min_recall, "--min-recall")

@@ -7,25 +7,19 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from unfooled.checks.replay import fooling_texts
-from unfooled.cli.advice import attack_next
 from unfooled.cli.command import Command, option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.options import TrainingOptions, TrustOptions, check_resume
-from unfooled.cli.progress import HardenProgress
-from unfooled.defenses.harden import Hardened, harden
-from unfooled.defenses.methods import TRAINING, all_methods, find_method
 from unfooled.errors import UserError
-from unfooled.report.tables import duration
-from unfooled.training.preparation import DEFAULT_SHARE
-from unfooled.victims.loading import load_victim
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from unfooled.defenses.harden import Hardened
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +71,19 @@ Settings without a flag of their own: --set name=value. --list shows every setti
     out: Path | None = option(None, "Folder of the hardened model.", "-o")
     samples: Path | None = option(None, "augment: run, or .jsonl of one, whose successes are added.")
     resume: bool = option(False, "Go on with a training that was stopped.")
+    threshold: tuple[str, ...] = option((), "Not here: give it where the model is used.", hidden=True)
     list_: bool = option(False, "Show methods, settings and search ranges.", "--list")
 
     def run(self) -> int:
+        from rich.console import Console
+
+        from unfooled.checks.replay import fooling_texts
+        from unfooled.defenses.harden import harden
+        from unfooled.defenses.methods import find_method
+        from unfooled.report.progress import HardenProgress
+        from unfooled.training.preparation import DEFAULT_SHARE
+        from unfooled.victims.loading import load_victim
+
         if self.list_:
             show_methods(as_json=self.json)
             return Exit.DONE
@@ -88,6 +92,12 @@ Settings without a flag of their own: --set name=value. --list shows every setti
                 raise UserError(
                     f"--{name} is missing", "see unfooled harden --help; --list shows the methods"
                 )
+        if self.threshold:
+            raise UserError(
+                "a threshold is how a model's scores are used, and harden changes what they are: "
+                "the folder that it writes holds none",
+                "leave it out, and give --threshold to attack, evaluate or search with the hardened model",
+            )
         assert self.method is not None
         assert self.model is not None
         assert self.out is not None
@@ -123,6 +133,10 @@ Settings without a flag of their own: --set name=value. --list shows every setti
 
 
 def show_methods(*, as_json: bool) -> None:
+    from rich.console import Console
+
+    from unfooled.defenses.methods import TRAINING, all_methods
+
     if as_json:
         rows = [
             {
@@ -146,6 +160,9 @@ def show_methods(*, as_json: bool) -> None:
 
 
 def _settings_table(defaults: Mapping[str, Any], ranges: Mapping[str, Any]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), show_header=False)
     for name, value in defaults.items():
         table.add_row(name, escape(str(value)) or "–", f"search: {ranges[name]}" if name in ranges else "")
@@ -153,6 +170,9 @@ def _settings_table(defaults: Mapping[str, Any], ranges: Mapping[str, Any]) -> T
 
 
 def _show(hardened: Hardened, options: Harden) -> None:
+    from unfooled.cli.advice import attack_next
+    from unfooled.report.tables import duration
+
     trained = hardened.trained
     if options.json:
         facts: dict[str, Any] = {"path": str(hardened.path), "method": hardened.method}

@@ -9,9 +9,7 @@ from typing import ClassVar
 import typer
 
 from unfooled.cli.command import Command, argument, option
-from unfooled.cli.summary import show_run
 from unfooled.cli.values import listed
-from unfooled.runs.textattack_logs import import_textattack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +28,9 @@ Examples:
     restart: bool = option(False, "Discard an earlier run in the folder.")
 
     def run(self) -> None:
+        from unfooled.cli.summary import show_run
+        from unfooled.runs.textattack_logs import import_textattack
+
         folder = self.out or Path("runs") / f"import-{self.log.stem}"
         names = tuple(listed(self.labels) or ())
         done = import_textattack(

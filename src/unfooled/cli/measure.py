@@ -9,15 +9,10 @@ from pathlib import Path
 from typing import ClassVar
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 from unfooled.cli.command import argument, option
 from unfooled.cli.options import TrustCode
 from unfooled.errors import UserError
-from unfooled.metrics.measures import described_measures, help_table, measure_run, parse_measure
-from unfooled.metrics.summary import Mean
-from unfooled.runs.file import RunFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +35,13 @@ edit-distance · same-pos · changed-pos. link-grammar needs the program link-pa
     json: bool = option(False, "As JSON.")
 
     def run(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        from unfooled.metrics.measures import described_measures, help_table, measure_run, parse_measure
+        from unfooled.metrics.summary import Mean
+        from unfooled.runs.file import RunFile
+
         if self.list_:
             typer.echo(json.dumps(described_measures(), indent=2) if self.json else help_table())
             return

@@ -5,14 +5,16 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unfooled.cli.command import Command, option
 from unfooled.cli.values import columns, listed, literal, pairs, settings, several
-from unfooled.core.victim import Victim
-from unfooled.data.dataset import Dataset
 from unfooled.errors import UserError
 from unfooled.trust import trusting
+
+if TYPE_CHECKING:
+    from unfooled.core.victim import Victim
+    from unfooled.data.dataset import Dataset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +86,7 @@ class Thresholds(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelOptions(TrustOptions):
+class ModelOptions(Thresholds, TrustOptions):
     """How the models that a command names are loaded."""
 
     labels: str | None = option(None, "The models' class names in their order, comma-separated.")
@@ -95,7 +97,13 @@ class ModelOptions(TrustOptions):
 
         given = pairs(self.victim_option, "--victim-option")
         more |= {name: literal(value) for name, value in given.items()}
-        return load_victim(spec, labels=listed(self.labels), trust_pickle=self.trust_pickle, **more)
+        return load_victim(
+            spec,
+            labels=listed(self.labels),
+            trust_pickle=self.trust_pickle,
+            thresholds=self.thresholds(),
+            **more,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,17 +8,12 @@ from pathlib import Path
 from typing import ClassVar
 
 import typer
-from rich.console import Console
 
-from unfooled.checks.replay import read_samples
-from unfooled.checks.replayed import replay_on_models
 from unfooled.cli.command import argument, option
-from unfooled.cli.evaluate import LiveWatcher, NamedModels
+from unfooled.cli.evaluate import NamedModels
 from unfooled.cli.exits import Exit
 from unfooled.cli.values import slug
 from unfooled.errors import UserError
-from unfooled.report.evaluation import rate
-from unfooled.report.terminal import wide_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +33,14 @@ perturbed_text and label_name.
     json: bool = option(False, "Print the table as JSON and nothing else.")
 
     def run(self) -> int:
+        from rich.console import Console
+
+        from unfooled.checks.replay import read_samples
+        from unfooled.checks.replayed import replay_on_models
+        from unfooled.report.evaluation import rate
+        from unfooled.report.live_checks import LiveWatcher
+        from unfooled.report.terminal import wide_table
+
         named = self.names()
         out = self.out or Path("runs") / f"replay-{slug(str(self.samples))}"
         samples = [sample for sample in read_samples(self.samples) if sample.fooled]

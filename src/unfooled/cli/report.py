@@ -7,13 +7,9 @@ from pathlib import Path
 from typing import ClassVar
 
 import typer
-from rich.console import Console
 
-from unfooled.checks.tracking import log_to_mlflow, log_to_tensorboard
 from unfooled.cli.command import Command, argument, option
 from unfooled.errors import UserError
-from unfooled.report.folder import write_report
-from unfooled.report.html import write_html
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +30,12 @@ Examples:
     mlflow: str | None = option(None, "Also log the numbers to this MLflow address (or folder).")
 
     def run(self) -> None:
+        from rich.console import Console
+
+        from unfooled.checks.tracking import log_to_mlflow, log_to_tensorboard
+        from unfooled.report.folder import write_report
+        from unfooled.report.html import write_html
+
         if self.folder and len(self.runs) > 1:
             raise UserError("--folder takes one run", "leave --folder out to compare several in one page")
         with Console(stderr=True).status("Writing the report …"):

@@ -6,16 +6,18 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from unfooled.cli.command import Command, argument, option
 from unfooled.errors import MissingExtraError, UserError
-from unfooled.resources import store
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from unfooled.resources import store
 
 _PLAIN = ("name", "version", "licence", "origin", "digest")  # of a record, not worth showing after a build
 
@@ -34,7 +36,7 @@ Examples:
     action: str = argument("list", "`list`, `get` or `build`, the last two followed by names.")
     names: tuple[str, ...] = argument((), "Names, or `all`.")
     minutes: float | None = option(None, "build: minutes of training in all, earlier ones included.")
-    again: bool = option(False, "build: replace what is here, from the start.")
+    again: bool = option(False, "Replace what is here, from the start.")
     json: bool = option(False, "As JSON.")
 
     def run(self) -> None:
@@ -44,6 +46,8 @@ Examples:
 def run_resources(
     action: str, names: Sequence[str], *, minutes: float | None = None, again: bool = False, as_json: bool
 ) -> None:
+    from rich.console import Console
+
     if action == "list":
         _list(as_json)
         return
@@ -52,43 +56,49 @@ def run_resources(
             f"resources cannot {action!r}",
             "use `unfooled resources`, `unfooled resources get NAME` or `unfooled resources build NAME`",
         )
-    if action == "get" and (minutes is not None or again):
-        raise UserError("--minutes and --again are for builds", "use `unfooled resources build NAME`")
+    if action == "get" and minutes is not None:
+        raise UserError("--minutes is for builds", "use `unfooled resources build NAME`")
     if not names:
         raise UserError("which resource?", "`unfooled resources` lists them; `get all` fetches every one")
     console = Console(stderr=True)
     if action == "build":
         _build(names, console, {} if minutes is None else {"minutes": minutes}, again=again, as_json=as_json)
     elif list(names) == ["all"]:
-        _fetch_all(console)
+        _fetch_all(console, again=again)
     else:
-        fetch(names, console)
+        fetch(names, console, again=again)
 
 
-def _fetch_all(console: Console) -> None:
+def _fetch_all(console: Console, *, again: bool) -> None:
     """Everything but what takes long or lacks a library; what is left out is told."""
+    from unfooled.resources import store
+
     for one in store.status():
         try:
             if not one.long:
-                fetch([one.name], console)
+                fetch([one.name], console, again=again)
             elif not one.present:
                 console.print(f"left out, because it takes long: {one.command}", highlight=False)
         except MissingExtraError as error:
             console.print(f"left out: {one.name}. {error}", highlight=False, markup=False)
 
 
-def fetch(names: Sequence[str], console: Console) -> None:
+def fetch(names: Sequence[str], console: Console, *, again: bool = False) -> None:
     """Get what is missing, with a bar for each; what is here already costs nothing."""
+    from unfooled.resources import store
+
     with _bars(console) as progress:
         for name in names:
-            if not store.has(name) or store.changed(name):
-                _one(progress, name, partial(store.get, name))
+            if again or not store.has(name) or store.changed(name):
+                _one(progress, name, partial(store.get, name, again=again))
 
 
 def _build(
     names: Sequence[str], console: Console, settings: Mapping[str, Any], *, again: bool, as_json: bool
 ) -> None:
     """Build each, and show what was measured on the way."""
+    from unfooled.resources import store
+
     with _bars(console) as progress:
         for name in names:
             try:
@@ -107,6 +117,8 @@ def _build(
 
 
 def _bars(console: Console) -> Progress:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[stage]}"))
     return Progress(*columns, TimeElapsedColumn(), console=console)
 
@@ -122,6 +134,11 @@ def _one(progress: Progress, name: str, make: Callable[[store.Progress], object]
 
 
 def _list(as_json: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from unfooled.resources import store
+
     entries = store.status()
     if as_json:
         rows = [

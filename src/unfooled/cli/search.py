@@ -6,35 +6,28 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from unfooled.checks.replay import fooling_texts
 from unfooled.cli.command import option
 from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.live import LiveObserver
-from unfooled.cli.options import Data, TrustOptions, check_resume
-from unfooled.cli.progress import HardenProgress
+from unfooled.cli.options import Data, Thresholds, TrustOptions, check_resume
 from unfooled.cli.values import settings
-from unfooled.core.session import Settings
-from unfooled.core.victim import Victim
-from unfooled.data.dataset import Dataset
-from unfooled.defenses.methods import find_method
-from unfooled.defenses.search import Found, search
 from unfooled.errors import UserError
-from unfooled.runs.attack import attack
-from unfooled.training.preparation import LabelledTexts, read_rows
-from unfooled.victims.loading import load_victim
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from unfooled.core.victim import Victim
+    from unfooled.data.dataset import Dataset
+    from unfooled.defenses.search import Found
 
 PREMADE = "premade"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchCommand(Data, TrustOptions):
+class SearchCommand(Data, Thresholds, TrustOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled search --method five --model models/bert --data mr --limit 200 --minutes 30 --out searches/five
@@ -67,11 +60,21 @@ importance.png. --list of `unfooled harden` shows the ranges.
     json: bool = option(False, "Print the result as JSON and nothing else.")
 
     def run(self) -> int:
+        import numpy as np
+        from rich.console import Console
+
+        from unfooled.checks.replay import fooling_texts
+        from unfooled.defenses.methods import find_method
+        from unfooled.defenses.search import search
+        from unfooled.report.progress import SearchProgress
+        from unfooled.training.preparation import LabelledTexts, read_rows
+        from unfooled.victims.loading import load_victim
+
         method = find_method(self.method)
         if not method.ranges:
             raise UserError(f"{method.name} has no ranges to search", "search five, fuse or fact")
         check_resume(resume=self.resume, restart=self.restart)
-        victim = load_victim(self.model)
+        victim = load_victim(self.model, thresholds=self.thresholds())
         judged = self.load(self.data, limit=self.limit)
         clean, _ = read_rows(judged.aligned(victim.labels))
         console = Console(stderr=True, quiet=self.json)
@@ -98,6 +101,7 @@ importance.png. --list of `unfooled harden` shows the ranges.
                     minutes=self.minutes,
                     balance=self.balance,
                     fixed=settings(self.set_),
+                    thresholds=self.thresholds(),
                     data=_training(self, len(judged)) if method.kind == "train" else None,
                     seed=self.seed,
                     resume=self.resume,
@@ -110,15 +114,12 @@ importance.png. --list of `unfooled harden` shows the ranges.
         return Exit.DONE
 
 
-class SearchProgress(HardenProgress):
-    """A line per trial says it all."""
-
-    def tried(self, number: int, accuracy: float | None) -> None:
-        self._stop()
-
-
 def _premade(options: SearchCommand, victim: Victim, data: Dataset, console: Console) -> Path:
     """Samples made on the model as it is; the run is kept, so that they are made once."""
+    from unfooled.core.session import Settings
+    from unfooled.report.live import LiveObserver
+    from unfooled.runs.attack import attack
+
     out = options.out / PREMADE
     with LiveObserver(console, title=f"pre-made samples: {options.attack}") as observer:
         attack(
@@ -140,6 +141,9 @@ def _training(options: SearchCommand, judged: int) -> Dataset:
 
 
 def _show(found: Found, options: SearchCommand) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     if options.json:
         facts = {"path": str(found.path), "method": found.method, "base": dict(found.base)}
         facts |= {"best": asdict(found.best), "importance": dict(found.importance)}

@@ -6,15 +6,14 @@ import json
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import typer
-from rich.console import Console
 
 from unfooled.cli.command import Command, argument, option
-from unfooled.metrics.summary import Summary, summarise
-from unfooled.report.terminal import print_run
-from unfooled.runs.file import RunFile
+
+if TYPE_CHECKING:
+    from unfooled.metrics.summary import Summary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +30,12 @@ class ShowSummary(Command):
 
 def show_run(path: Path, *, examples: int, as_json: bool, told: bool = False) -> Summary:
     """Print a run, or its numbers as JSON. `told`: its notices were shown before."""
+    from rich.console import Console
+
+    from unfooled.metrics.summary import summarise
+    from unfooled.report.terminal import print_run
+    from unfooled.runs.file import RunFile
+
     with closing(RunFile.read(path)) as file:
         summary = summarise(file)
         if as_json:

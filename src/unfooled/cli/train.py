@@ -6,24 +6,19 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from unfooled.cli.advice import attack_next
 from unfooled.cli.command import Command, option
 from unfooled.cli.exits import Exit, interrupted
 from unfooled.cli.options import Clean, TrainingOptions, TrustCode, check_resume
-from unfooled.cli.progress import TrainProgress
 from unfooled.cli.values import listed
 from unfooled.errors import UserError
-from unfooled.report.tables import duration
-from unfooled.training.families import NamedData, all_families, find_family, help_table
-from unfooled.training.sweep import sweep
-from unfooled.training.trainer import ClassifierFamily, Trained, find_classifier, train
+from unfooled.plugins import registry
+
+if TYPE_CHECKING:
+    from unfooled.training.trainer import Trained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,15 +52,16 @@ Examples:
   unfooled train --model seq2seq-transformer --data train.en,train.de --valid val.en,val.de --out models/en-de
   unfooled train --model seq2seq-lstm --data multi30k --text-column en,de --valid val --minutes 40 -o models/l
 \b
-{help_table()}
+Families: {", ".join(registry.names("family"))}.
 \b
-Settings without a flag of their own: --set name=value. --list shows every setting and its default.
+--list tells what each is, its settings, their defaults and the ranges of --sweep. Settings without a flag of
+their own: --set name=value.
 """
 
     model: str | None = option(None, "A family from the list below.", "-m", show_default=False)
     data: str | None = option(None, "Labelled texts or pairs: file, folder, set name.", "-d")
     out: Path | None = option(None, "Folder of the model.", "-o")
-    sweep: int | None = option(None, "Train N times within the ranges below; keep the best.", min=1)
+    sweep: int | None = option(None, "Train N times within the ranges of --list; keep the best.", min=1)
     sweep_time: float | None = option(None, "Minutes after which no trial begins.", min=0)
     sampler: str = option("tpe", "How a sweep draws: `tpe` or `random`.")
     resume: bool = option(False, "Go on with a training or sweep that was stopped.")
@@ -73,6 +69,13 @@ Settings without a flag of their own: --set name=value. --list shows every setti
     list_: bool = option(False, "Show families, settings and sweep ranges.", "--list")
 
     def run(self) -> int:
+        from rich.console import Console
+
+        from unfooled.report.progress import TrainProgress
+        from unfooled.training.families import find_family
+        from unfooled.training.sweep import sweep
+        from unfooled.training.trainer import find_classifier, train
+
         if self.list_:
             show_families(as_json=self.json)
             return Exit.DONE
@@ -120,6 +123,8 @@ Settings without a flag of their own: --set name=value. --list shows every setti
 
     def load(self, source: str, *, split: str | None = None, **more: Any) -> Any:
         """What the family is trained on."""
+        from unfooled.training.families import NamedData, find_family
+
         assert self.model is not None
         text = listed(self.text_column)
         return find_family(self.model).load_data(
@@ -136,6 +141,12 @@ Settings without a flag of their own: --set name=value. --list shows every setti
 
 
 def show_families(*, as_json: bool) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from unfooled.training.families import all_families
+
     if as_json:
         rows = [
             {
@@ -160,6 +171,11 @@ def show_families(*, as_json: bool) -> None:
 
 
 def _show(trained: Trained, options: Train) -> None:
+    from unfooled.cli.advice import attack_next
+    from unfooled.report.tables import duration
+    from unfooled.training.families import find_family
+    from unfooled.training.trainer import ClassifierFamily
+
     if options.json:
         facts = {"path": str(trained.path), "family": trained.family, "seconds": trained.seconds}
         typer.echo(json.dumps(facts | {"metrics": trained.metrics}, indent=2))

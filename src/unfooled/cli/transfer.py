@@ -6,23 +6,20 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from unfooled.checks.transfer import Transfer, TransferObserver, transfer
 from unfooled.cli.command import argument, option
 from unfooled.cli.exits import Exit
-from unfooled.cli.options import LabelMap, ModelOptions, Thresholds
-from unfooled.report.diffs import visible
-from unfooled.report.terminal_tables import transfers_table
+from unfooled.cli.options import LabelMap, ModelOptions
+
+if TYPE_CHECKING:
+    from unfooled.checks.transfer import Transfer
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransferTexts(LabelMap, Thresholds, ModelOptions):
+class TransferTexts(LabelMap, ModelOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled transfer --from runs/x --to models/lstm
@@ -38,14 +35,20 @@ Examples:
     json: bool = option(False, "Print the result as JSON and nothing else.")
 
     def run(self) -> int:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        from unfooled.checks.transfer import transfer
+        from unfooled.report.live_checks import TransferBar
+
         console = Console(stderr=True, quiet=self.json)
         found: list[Transfer] = []
         columns = (TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn())
         with Progress(*columns, console=console, transient=True) as progress:
-            bar = _Bar(progress)
+            bar = TransferBar(progress)
             # One model at a time: many large ones need not share the memory.
             for model in (*self.to, *self.more):
-                victim = self.load_model(model, thresholds=self.thresholds())
+                victim = self.load_model(model)
                 found += [
                     transfer(run, victim, label_map=self.mapped_labels(), observer=bar, again=self.again)
                     for run in self.runs
@@ -57,19 +60,11 @@ Examples:
         return Exit.SOME_ERRORS if any(one.errors for one in found) else Exit.DONE
 
 
-class _Bar(TransferObserver):
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._task = progress.add_task("", visible=False)
-
-    def started(self, name: str, total: int) -> None:
-        self._progress.reset(self._task, total=total, description=escape(visible(name)), visible=True)
-
-    def scored(self) -> None:
-        self._progress.advance(self._task)
-
-
 def _show(found: Sequence[Transfer]) -> None:
+    from rich.console import Console
+
+    from unfooled.report.terminal_tables import transfers_table
+
     wide = Console()
     wide.width = max(wide.width, 120)  # a table that is folded cannot be read
     wide.print(transfers_table(found))

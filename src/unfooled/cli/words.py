@@ -8,17 +8,11 @@ from pathlib import Path
 from typing import ClassVar
 
 import typer
-from rich.console import Console
-from rich.progress import track
 
 from unfooled.cli.command import option
 from unfooled.cli.options import Data
 from unfooled.cli.values import listed, pairs
 from unfooled.errors import UserError
-from unfooled.report.diffs import visible
-from unfooled.report.terminal_tables import class_words_table
-from unfooled.resources.class_words import KIND
-from unfooled.training.class_words import count_class_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +35,13 @@ Examples:
     json: bool = option(False, "Print the lists as JSON and nothing else.")
 
     def run(self) -> None:
+        from rich.console import Console
+        from rich.progress import track
+
+        from unfooled.report.diffs import visible
+        from unfooled.report.terminal_tables import class_words_table
+        from unfooled.training.class_words import count_class_words
+
         _check_free(self.out, force=self.force)
         data = self.load(self.data, edit=self.edit, limit=self.limit)
         console = Console(stderr=True, quiet=self.json)
@@ -58,6 +59,8 @@ Examples:
 
 def _check_free(out: Path, *, force: bool) -> None:
     """A word file may be replaced by a new one; any other file only when asked."""
+    from unfooled.resources.class_words import KIND
+
     if out.is_dir():
         raise UserError(f"{out} is a folder", "name a file, such as words.json")
     if not out.exists() or force:

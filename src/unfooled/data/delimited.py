@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 from unfooled.data.readers import LONGEST_ROW, Digest, Row, check_width, digest_file, line_place, text_lines
 from unfooled.errors import DataError
+from unfooled.files import FORMULA
 
 _MOST_LINES = 1 << 20  # of one record
 # A spreadsheet runs a cell that begins so. Our exports put an apostrophe before it and name in the last
 # column, as a JSON list, which cells of the row got one; so that what is read back is what was written.
-FORMULA = re.compile(r"[=+\-@\t\r]")
-_SAFE_NAME = re.compile(r"'+[=+\-@\t\r]")
+_SAFE_NAME = re.compile("'+" + FORMULA.pattern)
 NEUTRALISED = "neutralised"
 EXPORTED = ("key", "outcome", "label", "label_name")  # how the header of our exports begins
 _QUOTED = re.compile(r'"(?:[^"]++|"")*+("?)')

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.data.readers import LONGEST_ROW, Digest, Row, TableOnDisk, digest_file, not_regular, row_place
-from unfooled.errors import DataError, MissingExtraError
+from unfooled.errors import DataError
+from unfooled.extras import libraries_of
 
 _BATCH = 1000
 
@@ -84,10 +85,8 @@ def saved_splits(path: Path) -> list[str]:
 
 
 def _library() -> Any:
-    try:
+    with libraries_of("data", "datasets", needed_for="reading a data set of the datasets library"):
         import datasets
-    except ImportError as error:
-        raise MissingExtraError("reading a data set of the datasets library", "data") from error
     return datasets
 
 

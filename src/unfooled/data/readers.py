@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from unfooled.errors import DataError, MissingExtraError
+from unfooled.errors import DataError
+from unfooled.extras import libraries_of
 
 # What a file may do to the memory and the time of who reads it. Parquet keeps to the same numbers.
 LONGEST_ROW = 1 << 24  # characters of a row; no text to attack is longer
@@ -446,11 +447,9 @@ class Parquet(TableOnDisk):
 
     @contextmanager
     def _file(self) -> Iterator[Any]:
-        try:
+        with libraries_of("data", "pyarrow", needed_for="reading Parquet"):
             import pyarrow
             import pyarrow.parquet
-        except ImportError as error:
-            raise MissingExtraError("reading Parquet", "data") from error
         try:
             with open_regular(self.path) as raw, pyarrow.parquet.ParquetFile(raw) as file:
                 names = file.schema_arrow.names

@@ -27,11 +27,21 @@ from unfooled.defenses.methods import TRAINING, Method, find_method
 from unfooled.defenses.saving import wrap
 from unfooled.defenses.settings import settle
 from unfooled.errors import DataError, MissingExtraError, UserError
+from unfooled.extras import libraries_of
 from unfooled.files import put_in_place, write_json
 from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import LabelledTexts
-from unfooled.training.sweep import close_abandoned, draw, give_up
+from unfooled.training.study_file import (
+    complete,
+    completed,
+    draw,
+    finished,
+    give_up,
+    open_study,
+    require_optuna,
+)
 from unfooled.victims.loading import load_victim
+from unfooled.victims.thresholds import Thresholded
 
 STUDY, RECORD, BEST, TRIALS = "search.sqlite", "search.json", "best", "trials"
 PLOTS = ("history.png", "importance.png")
@@ -73,6 +83,7 @@ def search(
     balance: float = 0.5,
     fixed: Mapping[str, Any] | None = None,
     data: Given | None = None,
+    thresholds: Mapping[str, float | str] | None = None,
     seed: int = 0,
     resume: bool = False,
     restart: bool = False,
@@ -81,8 +92,9 @@ def search(
     """Draw settings of `method` for `model`; the best one is written to `out/best`.
 
     `clean` and `premade` hold texts and classes in the model's order. `fixed` settings are not searched.
-    `data` are the rows that `fact` trains on. Draws follow from the seed and the trial's number, so a search
-    that was stopped goes on as if it had not been.
+    `data` are the rows that `fact` trains on. `thresholds` are those of the deployed decision, by class: all
+    models are judged by it, with the defence and without. Draws follow from the seed and the trial's number,
+    so a search that was stopped goes on as if it had not been.
     """
     chosen = find_method(method)
     if not chosen.ranges:
@@ -92,17 +104,18 @@ def search(
         raise DataError(f"there are no {what} to judge by", "give more rows, or another run")
     if chosen.kind == "train" and data is None:
         raise UserError(f"{method} trains, and there is nothing to train on", "give --data")
-    _require_optuna()
+    require_optuna("a search")
     data = None if data is None else as_dataset(data)
     given = dict(fixed or {})
     settle({**(TRAINING if chosen.kind == "train" else {}), **chosen.defaults}, given, method)
     folder = Path(out).expanduser().resolve()
     watcher = observer or TrainObserver()
     base = load_victim(model)
+    plain_model = _deciding(base, thresholds)
     plan = {
         "format": 1,
         "method": method,
-        "model": base.fingerprint(),
+        "model": plain_model.fingerprint(),
         "rows": digest(*clean.texts, *clean.labels.tolist(), "|", *premade.texts, *premade.labels.tolist()),
         "data": data.fingerprint() if data is not None else "",
         "fixed": {name: str(value) for name, value in given.items()},
@@ -110,9 +123,12 @@ def search(
         "seed": seed,
     }
     _claim(folder, plan, resume=resume, restart=restart)
-    plain = {"clean": _accuracy(base, clean), "premade": _accuracy(base, premade)}
-    one = _DefenseSearch(chosen, model, base, folder, clean, premade, given, data, balance, seed, watcher)
-    return one.run(plan, plain, trials=trials, minutes=minutes)
+    plain = {"clean": _accuracy(plain_model, clean), "premade": _accuracy(plain_model, premade)}
+    searching = _DefenseSearch(
+        chosen, model, base, folder, clean, premade, given, data, thresholds, balance, seed, watcher
+    )
+    with open_study(folder / STUDY, "search") as study:
+        return searching.run(study, plan, plain, trials=trials, minutes=minutes)
 
 
 @dataclass
@@ -125,34 +141,36 @@ class _DefenseSearch:
     premade: LabelledTexts
     fixed: Mapping[str, Any]
     data: Dataset | None
+    thresholds: Mapping[str, float | str] | None
     balance: float
     seed: int
     observer: TrainObserver
 
     def run(
-        self, plan: Mapping[str, Any], plain: Mapping[str, float], *, trials: int, minutes: float | None
+        self,
+        study: Any,
+        plan: Mapping[str, Any],
+        plain: Mapping[str, float],
+        *,
+        trials: int,
+        minutes: float | None,
     ) -> Found:
         import optuna
 
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
-        study = optuna.create_study(
-            storage=f"sqlite:///{self.out / STUDY}",
-            study_name="search",
-            direction="maximize",
-            load_if_exists=True,
-        )
-        close_abandoned(study, optuna.trial.TrialState)
-        done = _finished(study)
         began = time.monotonic()
-        for number in range(len(done), trials):
+        for number in range(len(finished(study)), trials):
             if minutes is not None and number and time.monotonic() - began > minutes * 60:
                 self.observer.note(f"time is up after {number} of {trials} trials")
                 break
             study.sampler = optuna.samplers.RandomSampler(seed=self.seed * 100_003 + number)
             self._try(study, number, trials)
-        found = [_trial(one) for one in _finished(study) if "broken" not in one.user_attrs]
+        found = [_trial(trial) for trial in completed(study)]
         if not found:
             raise UserError("no trial could be finished", "see the notes above; --restart begins again")
+        if not (self.out / BEST).is_dir():
+            raise UserError(
+                f"the best model of the search is gone: {self.out / BEST}", "begin again with --restart"
+            )
         best = max(found, key=lambda one: one.value)
         importance = _importance(study)
         self._write(plan, plain, best, found, importance)
@@ -177,19 +195,24 @@ class _DefenseSearch:
         began = time.perf_counter()
         scratch = self.out / TRIALS / f"{number + 1:04d}"
         try:
-            victim = self._hardened({**drawn, **self.fixed}, scratch)
+            victim = _deciding(self._hardened({**drawn, **self.fixed}, scratch), self.thresholds)
             clean, premade = _accuracy(victim, self.clean), _accuracy(victim, self.premade)
         except UserError as error:
             # Settings that do not fit together cost one trial, not the search.
             give_up(study, trial, number, error, self.observer)
             return
         value = self.balance * clean + (1 - self.balance) * premade
-        better = value > max((one.value for one in _complete(study)), default=-1.0)
+        better = value > max((trial.value for trial in completed(study)), default=-1.0)
         self._keep({**drawn, **self.fixed}, scratch, better=better)
-        facts = {"clean": clean, "premade": premade, "settings": {**drawn, **self.fixed}}
-        for name, fact in (facts | {"seconds": round(time.perf_counter() - began, 3)}).items():
-            trial.set_user_attr(name, fact)
-        study.tell(trial, value)
+        complete(
+            study,
+            trial,
+            value,
+            clean=clean,
+            premade=premade,
+            settings={**drawn, **self.fixed},
+            seconds=round(time.perf_counter() - began, 3),
+        )
         self.observer.note(f"trial {number + 1}: clean {clean:.3f}, pre-made {premade:.3f}")
         self.observer.tried(number + 1, value)
 
@@ -248,10 +271,8 @@ def draw_plots(
     method: Method,
 ) -> None:
     """`history.png`: each trial and the best so far; `importance.png`: how much each setting explains."""
-    try:
+    with libraries_of("plots", "matplotlib", needed_for="a plot"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("a plot", "plots") from None
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
     numbers = [trial.number + 1 for trial in trials]
@@ -287,6 +308,8 @@ def _claim(out: Path, plan: Mapping[str, Any], *, resume: bool, restart: bool) -
             earlier = json.loads(record.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise UserError(f"{record} cannot be read: {error}", "--restart begins again") from error
+        if not isinstance(earlier, dict):
+            raise UserError(f"{record} is no record of a search", "--restart begins again")
         differing = [name for name in plan if earlier.get(name) != plan[name]]
         if differing:
             raise UserError(
@@ -300,20 +323,13 @@ def _claim(out: Path, plan: Mapping[str, Any], *, resume: bool, restart: bool) -
     write_json(record, plan)
 
 
+def _deciding(victim: Victim, thresholds: Mapping[str, float | str] | None) -> Victim:
+    """The model as it is deployed. A defence is put around the model itself, the thresholds around both."""
+    return Thresholded(victim, thresholds) if thresholds else victim
+
+
 def _accuracy(victim: Victim, rows: LabelledTexts) -> float:
     return float(np.mean(decisions(ask_in_batches(victim, rows.texts)) == rows.labels))
-
-
-def _finished(study: Any) -> list[Any]:
-    """Trials that came to an end, those whose settings did not fit included."""
-    import optuna
-
-    complete = optuna.trial.TrialState.COMPLETE
-    return [trial for trial in study.trials if trial.state == complete or "broken" in trial.user_attrs]
-
-
-def _complete(study: Any) -> list[Trial]:
-    return [_trial(one) for one in _finished(study) if "broken" not in one.user_attrs]
 
 
 def _trial(one: Any) -> Trial:
@@ -350,10 +366,3 @@ def _importance(study: Any) -> dict[str, float]:
     except (ImportError, RuntimeError, UserWarning, ValueError):
         return {}
     return {name: round(float(value), 4) for name, value in found.items()}
-
-
-def _require_optuna() -> None:
-    try:
-        import optuna  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("a search", "train") from None

@@ -202,7 +202,7 @@ def require_same_victim(header: dict[str, Any], victim: Victim) -> None:
     raise VictimError(
         f"{victim.name} is not the model that was attacked: the run is about {name} "
         f"({attacked[:8] or 'no fingerprint'}…), this one is {given[:8]}…",
-        "give the attacked model as --model, with the same --labels and --victim-option; "
+        "give the attacked model as --model, with the same --labels, --threshold and --victim-option; "
         "if it was trained again since, attack it again",
     )
 
@@ -344,7 +344,7 @@ def _fields(
 ) -> tuple[Field, ...]:
     readers = {name: victim for name, victim in models.items() if isinstance(victim, TorchNoise)}
     if not readers:
-        notes.append("no field of embeddings: it needs a torch model as --model")
+        notes.append("no field of embeddings: it needs a torch model as --model, and no --threshold")
         return ()
     observer.started("field", len(chosen) * len(readers))
     found = []

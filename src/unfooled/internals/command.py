@@ -10,22 +10,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar, cast, get_args
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from unfooled.cli.command import argument, option
 from unfooled.cli.options import Data, ModelOptions
 from unfooled.cli.values import pairs
-from unfooled.core.victim import Victim
-from unfooled.data.dataset import Dataset
 from unfooled.errors import MissingExtraError, UserError
-from unfooled.report.diffs import visible
-from unfooled.runs.file import RunFile
-from unfooled.victims.loading import load_victim
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from unfooled.core.victim import Victim
+    from unfooled.data.dataset import Dataset
     from unfooled.internals.analysis import Analysis, AnalysisObserver
     from unfooled.internals.neighbourhood import Find
 
@@ -81,9 +76,12 @@ What cannot be made is left out, and a line says why.
     json: bool = option(False, "Print the numbers as JSON and nothing else.")
 
     def run(self) -> None:
+        from rich.console import Console
+
         from unfooled.internals.analysis import PARTS, analyse
         from unfooled.internals.folder import write_analysis
         from unfooled.internals.pca import Features
+        from unfooled.runs.file import RunFile
 
         if self.pca not in get_args(Features):
             raise UserError(
@@ -131,6 +129,8 @@ class AnalyseProgress:
     """A bar on standard error for each part that takes time."""
 
     def __init__(self, console: Console) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
         self._progress = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(),
@@ -151,6 +151,8 @@ class AnalyseProgress:
         self._progress.stop()
 
     def started(self, what: str, total: int) -> None:
+        from rich.markup import escape
+
         self._task = self._progress.add_task(escape(what), total=total)
 
     def advanced(self, count: int) -> None:
@@ -158,7 +160,11 @@ class AnalyseProgress:
 
 
 def show_analysis(analysis: Analysis, folder: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     from unfooled.internals.tables import analysis_rows
+    from unfooled.report.diffs import visible
 
     console = Console()
     title = f"{analysis.attack} on {analysis.victim}, data {analysis.data}"
@@ -184,8 +190,15 @@ def show_analysis(analysis: Analysis, folder: Path) -> None:
 
 
 def _against(options: Analyse) -> dict[str, Victim]:
+    from unfooled.victims.loading import load_victim
+
     return {
-        name: load_victim(model, labels=options.labels, trust_pickle=options.trust_pickle)
+        name: load_victim(
+            model,
+            labels=options.labels,
+            trust_pickle=options.trust_pickle,
+            thresholds=options.thresholds(),
+        )
         for name, model in pairs(options.against, "--against").items()
     }
 

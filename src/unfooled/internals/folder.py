@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from unfooled.errors import UserError
+from unfooled.files import write_table
 from unfooled.internals.analysis import PARTS, Analysis, AnalysisObserver
 from unfooled.internals.attention import ExampleAttention, LayerShift
 from unfooled.internals.embeddings import ExampleEmbeddings, LayerChange
@@ -56,10 +56,7 @@ class AnalysisFolder:
 
     def table(self, name: str, about: str, header: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
         self._add(about, [name])
-        with (self.out / name).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(header)
-            writer.writerows([_cell(value) for value in row] for row in rows)
+        write_table(self.out / name, header, ([_cell(value) for value in row] for row in rows))
 
     def draw(self, observer: AnalysisObserver) -> None:
         observer.started("drawing", len(self._drawings))

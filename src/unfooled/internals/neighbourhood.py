@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from unfooled.core.questions import mark
 from unfooled.core.result import Result
 from unfooled.core.victim import TextValue, Victim
-from unfooled.errors import MissingExtraError
+from unfooled.extras import libraries_of
 from unfooled.text import Edit
 from unfooled.victims.torch.noise import NoisyText, TorchNoise
 
@@ -152,10 +152,8 @@ def field(result: Result, model: str, victim: TorchNoise, *, seed: int = 0) -> F
 
 
 def _plane(vectors: NDArray[Any], seed: int) -> NDArray[np.float64]:
-    try:
+    with libraries_of("sklearn", "sklearn", needed_for="the field of embeddings"):
         from sklearn.manifold import TSNE
-    except ImportError:
-        raise MissingExtraError("the field of embeddings", "sklearn") from None
     shrink = TSNE(2, init="pca", perplexity=30.0, random_state=seed)
     points: NDArray[np.float64] = shrink.fit_transform(vectors).astype(np.float64)
     return points.round(4)

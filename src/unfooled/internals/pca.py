@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from unfooled.core.victim import TextValue, Victim, join_fields
 from unfooled.data.dataset import Dataset
-from unfooled.errors import CapabilityError, DataError, MissingExtraError
+from unfooled.errors import CapabilityError, DataError
+from unfooled.extras import libraries_of
 from unfooled.metrics.summary import Rate
 from unfooled.training.preparation import text_value
 from unfooled.victims.torch.whitebox import WhiteBoxVictim, is_white_box
@@ -117,11 +118,9 @@ def _rows(data: Dataset) -> tuple[list[int], list[TextValue], NDArray[np.int64],
 
 
 def _of_words(texts: Sequence[TextValue], name: str, seed: int) -> tuple[Numbers, tuple[float, float]]:
-    try:
+    with libraries_of("sklearn", "sklearn", needed_for="the PCA of bags of words"):
         from sklearn.decomposition import PCA
         from sklearn.feature_extraction.text import TfidfVectorizer
-    except ImportError:
-        raise MissingExtraError("the PCA of bags of words", "sklearn") from None
     try:
         bags = TfidfVectorizer(max_features=MOST_WORDS).fit_transform([join_fields(text) for text in texts])
     except ValueError as error:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from unfooled.errors import MissingExtraError
+from unfooled.extras import libraries_of
 
 Metric = Literal["bleu", "chrf"]
 METRICS: tuple[Metric, ...] = ("bleu", "chrf")
@@ -34,11 +34,9 @@ class ScoreChange:
 
 @lru_cache(maxsize=4)
 def _scorer(metric: Metric, sentence: bool) -> Any:
-    try:
+    with libraries_of("translation", "sacrebleu", needed_for="BLEU"):
         from sacrebleu.metrics.bleu import BLEU
         from sacrebleu.metrics.chrf import CHRF
-    except ImportError:
-        raise MissingExtraError("BLEU", "translation") from None
     return CHRF() if metric == "chrf" else BLEU(effective_order=sentence)
 
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from unfooled.attacks.parts.constraints import Scale, on_scale
 from unfooled.attacks.parts.search import attackable
 from unfooled.data.loading import Given, as_dataset
-from unfooled.errors import DataError, MissingExtraError
+from unfooled.errors import DataError
+from unfooled.extras import libraries_of
 from unfooled.text import Text, match_case
 
 Values: TypeAlias = NDArray[np.float64]
@@ -217,10 +218,8 @@ def _rank_correlation(one: Values, other: Values) -> float:
 
 def plot(found: Calibration, ours: Values, theirs: Values, paths: Sequence[Path]) -> None:
     """Every pair as a point, and the line of equal percentiles."""
-    try:
+    with libraries_of("plots", "matplotlib", needed_for="drawing the curve"):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("drawing the curve", "plots") from error
     figure = Figure(figsize=(5.5, 5.0), layout="constrained")
     axis = figure.subplots()
     axis.plot(ours, theirs, ".", markersize=2, alpha=0.25, color="#86bbd8", label="pairs", zorder=1)

@@ -10,21 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 import typer
-from rich.console import Console
 
 from unfooled.cli.command import Command, argument, option
 from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.live import LiveObserver
-from unfooled.cli.progress import TrainProgress
-from unfooled.report.tables import duration
-from unfooled.runs.attack import Observer
-from unfooled.training.observer import TrainObserver
-from unfooled.victims.preflight import Preflight
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from unfooled.papers.reproduce import Reproduction
     from unfooled.papers.runner import StageObserver
     from unfooled.papers.stages import Stage
+    from unfooled.runs.attack import Observer
+    from unfooled.training.observer import TrainObserver
 
 WORKERS = {"small": 2}  # the scale that is meant for two cores
 
@@ -58,6 +55,8 @@ Everything is kept in WORK: repeat the command to go on after a stop.
     json: bool = option(False, "Print the claims as JSON and nothing else.")
 
     def run(self) -> int:
+        from rich.console import Console
+
         from unfooled.papers.paper import require_scale
         from unfooled.papers.plans import NAMES, find_paper
         from unfooled.papers.reproduce import SUMMARY, check, reproduce, write_summary
@@ -100,11 +99,6 @@ Everything is kept in WORK: repeat the command to go on after a stop.
         return Exit.SOME_ERRORS if any(one.errors for one in found) else Exit.DONE
 
 
-class _Attacking(LiveObserver):
-    def checked(self, report: Preflight) -> None:
-        """The models are our own: their checks would only push the bars away."""
-
-
 class StageLines:
     """A line per stage and a bar for what takes long, on standard error."""
 
@@ -120,6 +114,8 @@ class StageLines:
         self._say(f"  waiting for {stage.kind} {stage.name}, which another process is at")
 
     def ended(self, stage: Stage, seconds: float) -> None:
+        from unfooled.report.tables import duration
+
         if seconds >= 2:
             self._say(f"  {duration(seconds)}")
 
@@ -127,10 +123,14 @@ class StageLines:
         self._say(line)
 
     def attacking(self, title: str) -> AbstractContextManager[Observer]:
-        return _Attacking(self._console, title=title)
+        from unfooled.report.live import QuietLiveObserver
+
+        return QuietLiveObserver(self._console, title=title)
 
     @contextmanager
     def training(self, title: str) -> Iterator[TrainObserver]:
+        from unfooled.report.progress import TrainProgress
+
         with TrainProgress(self._console, title) as observer:
             yield observer
 

@@ -33,7 +33,7 @@ class Quantity:
         lost              right before and wrong after it
         success           of those attacked: the label fell
         draws             of those attacked: share of the random draws that work
-        queries           of those attacked
+        queries           of those attacked, where they are known
         words, share      of the successes: words changed, and their share
         measure           of the successes: the first measure that the stage takes
         sample            of the texts shown that fooled another model: right
@@ -239,7 +239,7 @@ def value_of(result: Result, what: str) -> float | None:
         case "success":
             return float(won) if attacked else None
         case "queries":
-            return float(result.queries) if attacked else None
+            return float(result.queries) if attacked and result.queries_known else None
         case "words":
             return float(len(result.edits)) if won else None
         case "share":

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.errors import MissingExtraError
+from unfooled.extras import libraries_of
 from unfooled.metrics.outcomes import Confusion, WordsChanged
 from unfooled.report.diffs import visible
 
@@ -42,11 +42,9 @@ def canvas(
     width: float, height: float, layout: Literal["constrained", "compressed"] = "constrained"
 ) -> Iterator[Any]:
     """A figure in the house style, whatever the user's own settings are."""
-    try:
+    with libraries_of("plots", "matplotlib", needed_for="pictures"):
         import matplotlib
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("pictures", "plots") from None
     with matplotlib.rc_context(), warnings.catch_warnings():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)

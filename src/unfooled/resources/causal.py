@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.batching import Meter, same_length
-from unfooled.errors import MissingExtraError, ResourceError
+from unfooled.errors import ResourceError
+from unfooled.extras import libraries_of
 from unfooled.resources.encoders import quiet
 from unfooled.resources.fluency import Score, Token
 from unfooled.resources.pretrained import longest_input
@@ -120,12 +121,10 @@ def _start_token(model: Any, tokenizer: Any) -> int:
 def build(store: Store, folder: Path, progress: Progress = silent) -> dict[str, Any]:
     """Unpack the four-bit weights once (half a minute) and write them as safetensors of 16 bits."""
     with quiet():
-        try:
+        with libraries_of("language", "accelerate", "gguf", "torch", needed_for="unpacking SmolLM2"):
             import accelerate  # type: ignore[import-untyped]  # noqa: F401
             import gguf  # noqa: F401
             import torch
-        except ImportError as error:
-            raise MissingExtraError("unpacking SmolLM2", "language") from error
         transformers: Any = import_module("transformers")
         progress("smollm2: unpacking weights", None)
         source = str(store.path("smollm2-gguf"))

@@ -28,6 +28,15 @@ def write_checksums(folder: Path) -> None:
     _write(folder / CHECKSUMS, {name: _described(path) for name, path in _files(folder)})
 
 
+def record_once(folder: Path) -> bool:
+    """Whether the files, which came in before checksums were written, were listed now, as they are."""
+    if (folder / CHECKSUMS).exists():
+        return False
+    with contextlib.suppress(OSError):  # a cache that cannot be written to: told each time
+        write_checksums(folder)
+    return True
+
+
 def add_checksum(folder: Path, name: str) -> None:
     """List one more file, made from the others on first use. Makers at the same time make the same bytes."""
     listed = _read(folder / CHECKSUMS)

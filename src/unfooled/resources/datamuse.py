@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from unfooled.bodies import UNPACKED, Body, BodyError
 from unfooled.errors import MissingExtraError, OracleError, ResourceError
+from unfooled.extras import libraries_of
 from unfooled.resources import store
 from unfooled.resources.answers import AnswerCache
 from unfooled.retrying import retry_after
@@ -222,10 +223,8 @@ def _words(reply: Any) -> list[str]:
 
 
 def _client(timeout: float) -> Any:
-    try:
+    with libraries_of("http", "httpx", needed_for="Datamuse"):
         import httpx
-    except ImportError as error:
-        raise MissingExtraError("Datamuse", "http") from error
     patience = httpx.Timeout(timeout, connect=min(timeout, 5.0))
     headers = {"user-agent": "unfooled", "accept-encoding": UNPACKED}
     return httpx.Client(timeout=patience, headers=headers, follow_redirects=False)

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unfooled.batching import Meter, same_length
-from unfooled.errors import MissingExtraError, ResourceError
+from unfooled.errors import ResourceError
+from unfooled.extras import libraries_of
 from unfooled.model_folder import check_model_folder
 from unfooled.resources import minilm, static, store, use
 from unfooled.trust import granted
@@ -121,10 +122,8 @@ def _load(name: str) -> Any:
         check_model_folder(Path(name), name, ResourceError)
         _refuse_pickles(Path(name), name)
     with quiet():
-        try:
+        with libraries_of("torch", "sentence_transformers", needed_for="a sentence encoder"):
             from sentence_transformers import SentenceTransformer
-        except ImportError as error:
-            raise MissingExtraError("a sentence encoder", "torch") from error
         try:
             model = SentenceTransformer(
                 name,

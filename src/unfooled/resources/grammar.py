@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from unfooled.errors import MissingExtraError
+from unfooled.extras import libraries_of
 from unfooled.plugins import unknown_name
 from unfooled.resources.link_grammar import LinkGrammarChecker, link_grammar_version, open_link_grammar
 
@@ -57,8 +58,6 @@ def fingerprint(variant: str) -> str:
 @lru_cache(maxsize=1)
 def _linter() -> Any:
     """Its dictionary takes a second to build."""
-    try:
+    with libraries_of("language", "harper", needed_for="the grammar checker"):
         import harper
-    except ImportError as error:
-        raise MissingExtraError("the grammar checker", "language") from error
     return harper.Linter()

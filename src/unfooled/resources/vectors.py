@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from unfooled.errors import MissingExtraError, ResourceError
+from unfooled.errors import ResourceError
+from unfooled.extras import libraries_of
 from unfooled.resources import store
 
 Matrix = npt.NDArray[np.float32]
@@ -44,11 +45,11 @@ def load_word_vectors(name_or_path: str | Path) -> tuple[list[str], Matrix]:
 
 def read_strings(path: Path) -> list[str]:
     """The only column of a Parquet file, which must be one of strings without empty rows."""
-    try:
+    with libraries_of(
+        "train", "pyarrow", needed_for="these word vectors, whose words are in a Parquet file,"
+    ):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError("these word vectors, whose words are in a Parquet file,", "train") from error
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             table = file.read()

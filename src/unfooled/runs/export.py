@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from unfooled.core.result import Result
-from unfooled.data.delimited import FORMULA, NEUTRALISED
-from unfooled.errors import MissingExtraError, RunFileError
-from unfooled.files import put_in_place, scratch_folder
+from unfooled.data.delimited import NEUTRALISED
+from unfooled.errors import RunFileError
+from unfooled.extras import libraries_of
+from unfooled.files import FORMULA, put_in_place, scratch_folder
 from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import RunFile
 from unfooled.runs.rows import encodable
@@ -219,10 +220,8 @@ def _write_jsonl(path: Path, columns: dict[str, str], rows: Iterator[Record]) ->
 
 
 def _write_parquet(path: Path, columns: dict[str, str], rows: Iterator[Record]) -> None:
-    try:
+    with libraries_of("data", "pyarrow", needed_for="exporting Parquet"):
         import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError("exporting Parquet", "data") from error
     schema = _schema(columns)
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
         for batch in _batches(schema, rows):
@@ -230,11 +229,9 @@ def _write_parquet(path: Path, columns: dict[str, str], rows: Iterator[Record]) 
 
 
 def _write_folder(path: Path, columns: dict[str, str], rows: Iterator[Record]) -> None:
-    try:
+    with libraries_of("data", "datasets", "pyarrow", needed_for="exporting a folder of the datasets library"):
         import datasets
         import pyarrow
-    except ImportError as error:
-        raise MissingExtraError("exporting a folder of the datasets library", "data") from error
     schema = _schema(columns)
     stream = path.with_name("rows.arrow")
     with pyarrow.OSFile(str(stream), "wb") as file, pyarrow.ipc.new_stream(file, schema) as writer:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from unfooled.errors import MissingExtraError
+from unfooled.extras import libraries_of
 from unfooled.resources.datasets import movie_reviews
 
 HELD_OUT = 1000  # sentences never trained on, from which the attacked ones come
@@ -14,13 +14,11 @@ HELD_OUT = 1000  # sentences never trained on, from which the attacked ones come
 
 def train_demo_victim(model: Path, data: Path) -> None:
     """Fit on all but `HELD_OUT` of the review sentences; write the model, and the rest as JSON lines."""
-    try:
+    with libraries_of("sklearn", "skops", "sklearn", needed_for="the demo"):
         import skops.io
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
-    except ImportError:
-        raise MissingExtraError("the demo", "sklearn") from None
 
     rows = list(movie_reviews("mr"))
     # The file is sorted by class; every n-th row is a fair sample and needs no random numbers.

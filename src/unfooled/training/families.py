@@ -155,16 +155,6 @@ def settle(family: Family, given: Mapping[str, Any]) -> dict[str, Value]:
     return settled
 
 
-def help_table() -> str:
-    """The families, their settings and what a sweep may change, for `--help`."""
-    lines = ["Families, their settings, and the ranges of --sweep:"]
-    for family in all_families():
-        lines.append(f"  {family.name}: {family.summary}")
-        lines.append(f"      {', '.join(family.defaults)}")
-        lines += [f"      {name}: {ranges}" for name, ranges in family.ranges.items()]
-    return "\n".join(lines)
-
-
 def _checked(name: str, value: Any, option: Option) -> Value:
     settled: Value
     try:

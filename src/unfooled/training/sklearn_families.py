@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from unfooled.core.victim import join_fields
-from unfooled.errors import DataError, MissingExtraError
+from unfooled.errors import DataError
+from unfooled.extras import libraries_of
 from unfooled.files import whole_file
 from unfooled.rates import scores
 from unfooled.training.families import Option, Value
@@ -33,11 +34,9 @@ class SklearnFamily(ClassifierFamily):
     build: Callable[[Mapping[str, Value]], Any]
 
     def require(self) -> None:
-        try:
+        with libraries_of("sklearn", "skops", "sklearn", needed_for=f"training {self.name}"):
             import skops.io  # noqa: F401
             from sklearn import feature_extraction, linear_model, naive_bayes, pipeline  # noqa: F401
-        except ImportError:
-            raise MissingExtraError(f"training {self.name}", "sklearn") from None
 
     def fit(self, given: Fitting) -> dict[str, Any]:
         return _fit(self.build(given.options), given)

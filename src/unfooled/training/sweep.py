@@ -9,12 +9,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 from unfooled.data.loading import Given, as_dataset
-from unfooled.errors import MissingExtraError, UserError
+from unfooled.errors import UserError
 from unfooled.files import put_in_place
 from unfooled.training import record
 from unfooled.training.families import Choice, Range, Value, settle
 from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import DEFAULT_SHARE, Prepared, prepare
+from unfooled.training.study_file import (
+    complete,
+    completed,
+    draw,
+    finished,
+    give_up,
+    open_study,
+    require_optuna,
+    why_broken,
+)
 from unfooled.training.trainer import (
     ClassifierFamily,
     Trained,
@@ -74,10 +84,11 @@ def sweep(
     plan = plan_of(chosen, base, data.name, prepared) | {
         "sweep": {"sampler": sampler, "ranges": {name: str(drawn) for name, drawn in ranges.items()}}
     }
-    study_of = _opener()
+    require_optuna("a sweep")
     held = record.claim(folder, plan, resume=resume, restart=restart)
     search = _Sweep(chosen, base, ranges, prepared, folder, data.name, watcher)
-    return search.run(study_of(folder / record.STUDY), held, trials=trials, minutes=minutes, sampler=sampler)
+    with open_study(folder / record.STUDY, "sweep") as study:
+        return search.run(study, held, trials=trials, minutes=minutes, sampler=sampler)
 
 
 class _Sweep:
@@ -104,14 +115,9 @@ class _Sweep:
     ) -> Trained:
         import optuna
 
-        state = optuna.trial.TrialState
         began = time.monotonic()
-        close_abandoned(study, state)
         # A trial that was cut off is no trial: its number is drawn again, from what came before it.
-        done = [
-            trial for trial in study.trials if trial.state == state.COMPLETE or "broken" in trial.user_attrs
-        ]
-        for number in range(len(done), trials):
+        for number in range(len(finished(study)), trials):
             if minutes is not None and number and time.monotonic() - began > minutes * 60:
                 self.observer.note(f"time is up after {number} of {trials} trials")
                 break
@@ -122,7 +128,7 @@ class _Sweep:
                 else optuna.samplers.RandomSampler(seed=seed)
             )
             self._try(study, number, trials)
-        return self._finish(study, state, held)
+        return self._finish(study, held)
 
     def _try(self, study: Any, number: int, total: int) -> None:
         trial = study.ask()
@@ -140,43 +146,49 @@ class _Sweep:
             give_up(study, trial, number, error, self.observer)
             return
         accuracy = float(trained.metrics["valid"]["accuracy"])
-        trial.set_user_attr("options", dict(options))
-        trial.set_user_attr("metrics", dict(trained.metrics))
-        trial.set_user_attr("seconds", trained.seconds)
         best = self.out / record.TRIALS / BEST
-        earlier = record.read_record(best)
-        if earlier is None or accuracy > earlier["metrics"]["valid"]["accuracy"]:
+        if accuracy > max((earlier.value for earlier in completed(study)), default=-1.0):
             put_in_place(folder, best)
         else:
             shutil.rmtree(folder)
-        study.tell(trial, accuracy)
+        complete(
+            study,
+            trial,
+            accuracy,
+            options=dict(options),
+            metrics=dict(trained.metrics),
+            seconds=trained.seconds,
+        )
         self.observer.tried(number + 1, accuracy)
 
-    def _finish(self, study: Any, state: Any, held: dict[str, Any]) -> Trained:
-        complete = [trial for trial in study.trials if trial.state == state.COMPLETE]
-        if not complete:
-            causes = [trial.user_attrs["broken"] for trial in study.trials if "broken" in trial.user_attrs]
+    def _finish(self, study: Any, held: dict[str, Any]) -> Trained:
+        tried = completed(study)
+        if not tried:
+            causes = why_broken(study)
             raise UserError(
                 f"no trial of the sweep could be trained{f': {causes[-1]}' if causes else ''}",
                 "add rows, or mend the option that does not fit; then begin again with --restart",
             )
         best = self.out / record.TRIALS / BEST
         found = record.read_record(best)
-        assert found is not None, "a complete trial has left its model"
+        if found is None or not {"options", "metrics", "seconds"} <= found.keys():
+            raise UserError(
+                f"the best model of the sweep is gone or damaged: {best}", "begin again with --restart"
+            )
         for path in sorted(best.iterdir(), key=lambda one: one.name in ("config.json", "model.skops")):
             if path.name == record.LOGS:
                 shutil.rmtree(self.out / record.LOGS, ignore_errors=True)
                 shutil.copytree(path, self.out / record.LOGS)
             elif path.name != record.FILE:
                 shutil.copy2(path, self.out / path.name)
-        seconds = round(sum(one.user_attrs["seconds"] for one in complete), 3)
+        seconds = round(sum(one.user_attrs["seconds"] for one in tried), 3)
         rows = [
             {
                 "options": one.params,
                 "valid": one.user_attrs["metrics"]["valid"],
                 "seconds": one.user_attrs["seconds"],
             }
-            for one in complete
+            for one in tried
         ]
         facts = {
             "status": "finished",
@@ -190,43 +202,3 @@ class _Sweep:
         }
         record.write_record(self.out, held | facts)
         return Trained(self.out, self.family.name, found["metrics"], found["seconds"])
-
-
-def draw(trial: Any, name: str, drawn: Range | Choice) -> Value:
-    if isinstance(drawn, Choice):
-        value: Value = trial.suggest_categorical(name, list(drawn.values))
-        return value
-    if isinstance(drawn.low, int) and isinstance(drawn.high, int):
-        return int(trial.suggest_int(name, drawn.low, drawn.high, log=drawn.log))
-    # Four digits are plenty, and the record stays readable.
-    return float(f"{trial.suggest_float(name, drawn.low, drawn.high, log=drawn.log):.4g}")
-
-
-def _opener() -> Any:
-    try:
-        import optuna
-    except ImportError:
-        raise MissingExtraError("a sweep", "train") from None
-
-    def open_study(path: Path) -> Any:
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
-        return optuna.create_study(
-            storage=f"sqlite:///{path}", study_name="sweep", direction="maximize", load_if_exists=True
-        )
-
-    return open_study
-
-
-def give_up(study: Any, trial: Any, number: int, error: UserError, observer: TrainObserver) -> None:
-    """A trial whose options do not fit together: it counts as tried, and is no result."""
-    import optuna
-
-    trial.set_user_attr("broken", error.cause)
-    study.tell(trial, state=optuna.trial.TrialState.FAIL)
-    observer.note(f"trial {number + 1} failed: {error.cause}")
-    observer.tried(number + 1, None)
-
-
-def close_abandoned(study: Any, state: Any) -> None:
-    for trial in study.get_trials(states=(state.RUNNING,)):
-        study.tell(trial.number, state=state.FAIL)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unfooled.errors import DataError, MissingExtraError, UserError
+from unfooled.errors import DataError, UserError
+from unfooled.extras import libraries_of
 from unfooled.files import write_json
 from unfooled.rates import scores
 from unfooled.training import record
@@ -95,13 +96,11 @@ def read_checkpoint(model: Any, folder: str | Path) -> Any:
 
 def require(name: str) -> None:
     """Load the libraries, so that their loading is no part of the training time."""
-    try:
+    with libraries_of("train", "accelerate", "torch", "transformers", needed_for=f"training {name}"):
         import accelerate  # type: ignore[import-untyped]  # noqa: F401
         import torch  # noqa: F401
         import transformers  # noqa: F401
         from transformers import Trainer  # noqa: F401
-    except ImportError:
-        raise MissingExtraError(f"training {name}", "train") from None
 
 
 def last_checkpoint(folder: Path) -> Path | None:
@@ -282,9 +281,10 @@ def watch(
 
 def _writer(folder: Path, step: int, observer: TrainObserver) -> Any:
     try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        observer.note("no logs for TensorBoard are written; for these: pip install 'unfooled[train]'")
+        with libraries_of("train", "tensorboard", needed_for="logging to TensorBoard"):
+            from torch.utils.tensorboard import SummaryWriter
+    except UserError as error:
+        observer.note(f"no logs for TensorBoard are written: {error.cause}; {error.remedy}")
         return None
     # Steps behind the checkpoint are computed again; what was logged of them is hidden.
     return SummaryWriter(log_dir=str(folder), purge_step=step + 1 if step else None)

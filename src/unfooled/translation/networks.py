@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from unfooled.errors import MissingExtraError, VictimError
+from unfooled.errors import VictimError
+from unfooled.extras import libraries_of
 from unfooled.victims.torch.word_models.bodies import Recurrent, SteadyLinear
 
-try:
+with libraries_of("torch", "torch", "transformers", needed_for="a translation model"):
     import torch
     from torch import Tensor, nn
     from transformers import (
@@ -22,8 +23,6 @@ try:
         PreTrainedModel,
     )
     from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
-except ImportError:
-    raise MissingExtraError("a translation model", "torch") from None
 
 
 class TranslationLstmConfig(PretrainedConfig):  # type: ignore[no-untyped-call]

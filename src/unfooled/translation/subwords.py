@@ -11,7 +11,8 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from unfooled.errors import DataError, MissingExtraError
+from unfooled.errors import DataError
+from unfooled.extras import libraries_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -24,7 +25,7 @@ def build_subword_tokenizer(
     texts: Iterable[str], *, vocabulary: int = 4000, max_length: int = 128
 ) -> PreTrainedTokenizerFast:
     """At most `vocabulary` pieces, the special ones included. A text ends with `</s>`."""
-    try:
+    with libraries_of("torch", "tokenizers", "transformers", needed_for="a subword tokenizer"):
         from tokenizers import (
             Tokenizer,
             decoders,
@@ -35,8 +36,6 @@ def build_subword_tokenizer(
             trainers,
         )
         from transformers import PreTrainedTokenizerFast
-    except ImportError:
-        raise MissingExtraError("a subword tokenizer", "torch") from None
     # A process that forks after the tokenizer's threads have started would hang; one thread is enough.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     special = [PAD, EOS, UNK]

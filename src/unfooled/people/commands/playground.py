@@ -7,18 +7,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 import typer
-from rich.console import Console
 
 from unfooled.cli.command import option
 from unfooled.cli.options import ColumnOptions, LabelMap, ModelOptions, Server
 from unfooled.cli.values import columns, listed
-from unfooled.core.recipe import load_recipe
-from unfooled.core.victim import Victim
-from unfooled.data.loading import load_data
 from unfooled.errors import UserError
 from unfooled.trust import granted
 
 if TYPE_CHECKING:
+    from unfooled.core.victim import Victim
     from unfooled.people.web.playground_app import Playground
 
 
@@ -40,6 +37,9 @@ Examples:
     limit: int = option(500, "Texts of the data kept at hand.", "-n", min=1)
 
     def run(self) -> None:
+        from rich.console import Console
+
+        from unfooled.core.recipe import load_recipe
         from unfooled.people.web.playground_app import PlaygroundApp
         from unfooled.people.web.serving import checked_token, serve
 
@@ -66,7 +66,8 @@ def _playground(options: OpenPlayground) -> Playground:
     shown = Playground(
         victims=victims,
         models=tuple(
-            ModelArguments(spec, options.labels, granted(), options.victim_option) for spec in specs
+            ModelArguments(spec, options.labels, granted(), options.victim_option, options.threshold)
+            for spec in specs
         ),
         names=_names(victims),
         attack=options.attack,
@@ -87,6 +88,8 @@ def _names(victims: tuple[Victim, ...]) -> tuple[str, ...]:
 
 
 def _with_data(shown: Playground, options: OpenPlayground) -> Playground:
+    from unfooled.data.loading import load_data
+
     if options.data is None:
         fields = tuple(listed(options.text_column) or shown.fields)
         return replace(shown, fields=fields, edit=fields[-1])

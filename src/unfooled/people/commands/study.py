@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import ClassVar
 
 import typer
-from rich.console import Console
 
 from unfooled.cli.command import Command, argument, option
 from unfooled.cli.options import Server
 from unfooled.errors import RunFileError
-from unfooled.report.diffs import visible
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +39,12 @@ readable), breaking-bert (fluency and meaning 1-5), or a .toml file of your own.
     json: bool = option(False, "Print codes and counts as JSON.")
 
     def run(self) -> None:
+        from rich.console import Console
+
         from unfooled.people.study.file import StudyFile, spaced_code
         from unfooled.people.study.protocols import load_protocol
         from unfooled.people.study.sampling import draw
+        from unfooled.report.diffs import visible
 
         if self.out.exists():
             raise RunFileError(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from unfooled.errors import MissingExtraError
+from unfooled.extras import libraries_of
 
 Level = Literal["nominal", "ordinal"]
 Votes: TypeAlias = Mapping[int, Mapping[int, int]]  # item → annotator → answer
@@ -73,10 +73,8 @@ def fleiss_kappa(votes: Votes) -> float:
 
 
 def _task(votes: Votes, distance: Callable[[int, int], float]) -> Any:
-    try:
+    with libraries_of("web", "nltk", needed_for="agreement between annotators"):
         from nltk.metrics.agreement import AnnotationTask
-    except ImportError as error:
-        raise MissingExtraError("agreement between annotators", "web") from error
     rows = [(rater, item, value) for item, given in votes.items() for rater, value in given.items()]
     return AnnotationTask(rows, distance=distance)
 

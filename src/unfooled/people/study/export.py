@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 from unfooled.errors import RunFileError
+from unfooled.files import write_table
 from unfooled.people.study.figures import source_name
 from unfooled.people.study.file import StudyFile
 from unfooled.people.study.protocols import NEITHER
@@ -40,10 +40,7 @@ def write_answers(study: StudyFile, path: Path) -> int:
             )
         )
     try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(COLUMNS)
-            writer.writerows(rows)
+        write_table(path, COLUMNS, rows)
     except OSError as error:
         raise RunFileError(
             f"{path}: cannot be written ({error.strerror or error})", "choose another path"

@@ -13,7 +13,8 @@ from unfooled.core.recipe import Recipe, all_recipes
 from unfooled.core.result import Example
 from unfooled.core.session import require_resources
 from unfooled.core.victim import Victim
-from unfooled.errors import MissingExtraError, UserError
+from unfooled.errors import UserError
+from unfooled.extras import libraries_of
 from unfooled.people.web.attack_service import MOST_WORDS, AttackRequest, AttackService
 from unfooled.people.web.guard import App, Receive, Scope, Send
 from unfooled.people.web.repeating import ModelArguments, repeat_command
@@ -51,11 +52,9 @@ class PlaygroundApp:
     """The application; `close` ends what is under way."""
 
     def __init__(self, shown: Playground) -> None:
-        try:
+        with libraries_of("web", "starlette", needed_for="the playground"):
             from starlette.applications import Starlette
             from starlette.routing import Route
-        except ImportError as error:
-            raise MissingExtraError("the playground", "web") from error
 
         self._service = AttackService(shown.victims)
         self._visits = Visits(self._service)

@@ -18,6 +18,7 @@ class ModelArguments:
     labels: str | None = None
     trust: Trust = Trust()  # noqa: RUF009 - frozen
     options: tuple[str, ...] = ()
+    thresholds: tuple[str, ...] = ()
 
     def words(self) -> list[str]:
         found = ["--model", self.model]
@@ -25,6 +26,7 @@ class ModelArguments:
         found += ["--trust-pickle"] if self.trust.pickle else []
         found += ["--trust-remote-code"] if self.trust.remote_code else []
         found += [word for one in self.trust.types for word in ("--trust", one)]
+        found += [word for threshold in self.thresholds for word in ("--threshold", threshold)]
         return found + [word for option in self.options for word in ("--victim-option", option)]
 
 

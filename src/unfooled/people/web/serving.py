@@ -7,7 +7,8 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from unfooled.errors import MissingExtraError, UserError
+from unfooled.errors import UserError
+from unfooled.extras import libraries_of
 from unfooled.people.web.connections import Patience, drop_vanished_readers, patient_protocol
 from unfooled.people.web.guard import App, Guard, is_loopback
 
@@ -71,10 +72,8 @@ def made_server(
     patience: Patience = Patience(),  # noqa: B008 - frozen
 ) -> Server:
     """A server of the application behind its guard; `run` it on a bound socket."""
-    try:
+    with libraries_of("web", "uvicorn", needed_for="the web page"):
         import uvicorn
-    except ImportError as error:
-        raise MissingExtraError("the web page", "web") from error
 
     class StoppingServer(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -8,7 +8,8 @@ import hmac
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from unfooled.errors import MissingExtraError, RunFileError
+from unfooled.errors import RunFileError
+from unfooled.extras import libraries_of
 from unfooled.people.study.content import Fields
 from unfooled.people.study.file import StudyFile
 from unfooled.people.study.protocols import NEITHER, Question
@@ -25,11 +26,9 @@ TITLES = {"text": ("",), "pair": ("Text A", "Text B"), "beside": ("First version
 
 
 def study_app(study: StudyFile) -> App:
-    try:
+    with libraries_of("web", "starlette", needed_for="the page of a study"):
         from starlette.applications import Starlette
         from starlette.routing import Route
-    except ImportError as error:
-        raise MissingExtraError("the page of a study", "web") from error
 
     pages = _StudyPages(study)
     app = Starlette(

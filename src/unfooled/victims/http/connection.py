@@ -10,7 +10,8 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, NamedTuple, TypeVar
 
 from unfooled.bodies import UNPACKED, Body, BodyError
-from unfooled.errors import MissingExtraError, VictimError
+from unfooled.errors import VictimError
+from unfooled.extras import libraries_of
 
 T = TypeVar("T")
 
@@ -47,10 +48,8 @@ class Connection:
     """One client on one event loop in one thread, so that sync and async callers share its connections."""
 
     def __init__(self, *, concurrency: int, timeout: float, rate_limit: float) -> None:
-        try:
+        with libraries_of("http", "httpx", needed_for="an HTTP victim"):
             import httpx
-        except ImportError:
-            raise MissingExtraError("an HTTP victim", "http") from None
         self._httpx = httpx
         self._timeout = timeout
         self._interval = 1.0 / rate_limit if rate_limit > 0 else 0.0

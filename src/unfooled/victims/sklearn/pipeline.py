@@ -26,7 +26,8 @@ from unfooled.core.victim import (
     softmax,
 )
 from unfooled.core.victim_oracle import SEVERAL
-from unfooled.errors import MissingExtraError, VictimError
+from unfooled.errors import VictimError
+from unfooled.extras import libraries_of
 from unfooled.text import WORD
 from unfooled.trust import granted
 from unfooled.victims.labels import settle_labels
@@ -194,18 +195,14 @@ def load(
 
 def load_skops(path: Path) -> Any:
     """Read a skops file that holds nothing but types that skops knows to be harmless, or the user trusts."""
-    try:
+    with libraries_of("sklearn", "sklearn", needed_for="reading a scikit-learn model"):
         import sklearn  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("reading a scikit-learn model", "sklearn") from None
     require_unpackable(path)
     with contextlib.suppress(NotPlainError):
         return read_plain(path)
-    try:
+    with libraries_of("sklearn", "skops", needed_for="reading a scikit-learn model"):
         from skops.io import get_untrusted_types
         from skops.io import load as load_checked
-    except ImportError:
-        raise MissingExtraError("reading a scikit-learn model", "sklearn") from None
     trusted = granted().types
     try:
         unknown = [name for name in get_untrusted_types(file=path) if name not in trusted]
@@ -232,11 +229,9 @@ def load_skops(path: Path) -> Any:
 
 def load_trusted_pickle(path: Path) -> Any:
     """Runs whatever code the file holds: the only place that does, and only when the user said so."""
-    try:
+    with libraries_of("sklearn", "joblib", "sklearn", needed_for="reading a scikit-learn model"):
         import joblib  # type: ignore[import-untyped]
         import sklearn  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("reading a scikit-learn model", "sklearn") from None
     look_beside(path)
     try:
         return joblib.load(path)

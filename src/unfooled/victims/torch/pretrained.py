@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unfooled.errors import MissingExtraError, VictimError
+from unfooled.errors import VictimError
+from unfooled.extras import libraries_of
 from unfooled.model_folder import check_model_folder
 from unfooled.trust import granted
 from unfooled.victims.torch.load_errors import (
@@ -44,11 +45,9 @@ def load_pretrained(
     `purpose` says in an error what the model would have been trained as. `register` makes architectures of
     ours known first; `require_config` refuses a configuration of another kind of model.
     """
-    try:
+    with libraries_of("torch", "torch", "transformers", needed_for=f"a {purpose}"):
         import torch  # noqa: F401
         import transformers
-    except ImportError:
-        raise MissingExtraError(f"a {purpose}", "torch") from None
     path = Path(name).expanduser()
     local = path.is_dir()
     # A worker that forks after the tokenizer's threads have started would hang; one thread is enough.

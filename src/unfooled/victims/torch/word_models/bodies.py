@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from unfooled.errors import MissingExtraError
+from unfooled.extras import libraries_of
 from unfooled.victims.torch.hooks import steady_linear
 from unfooled.victims.torch.word_models.configuration import WordModelConfig
 
-try:
+with libraries_of("torch", "torch", needed_for="a word model"):
     import torch
     from torch import Tensor, nn
-except ImportError:
-    raise MissingExtraError("a word model", "torch") from None
 
 
 class BodyOutput(NamedTuple):

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from unfooled.errors import MissingExtraError, VictimError
+from unfooled.errors import VictimError
+from unfooled.extras import libraries_of
 
-try:
+with libraries_of("torch", "transformers", needed_for="a word model"):
     from transformers import BertConfig, PretrainedConfig
-except ImportError:
-    raise MissingExtraError("a word model", "torch") from None
 
 KINDS = ("lstm", "bilstm-attention", "word-cnn")
 POOLS = ("last", "mean")

@@ -15,17 +15,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unfooled.errors import MissingExtraError, VictimError
+from unfooled.errors import VictimError
+from unfooled.extras import libraries_of
 from unfooled.victims.torch.word_models.bodies import AttentiveBody, SteadyLinear, make_body
 from unfooled.victims.torch.word_models.configuration import WordModelConfig
 
-try:
+with libraries_of("torch", "torch", "transformers", needed_for="a word model"):
     import torch
     from torch import Tensor, nn
     from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrainedModel
     from transformers.modeling_outputs import SequenceClassifierOutput
-except ImportError:
-    raise MissingExtraError("a word model", "torch") from None
 
 _SMALL = 0.1  # unknown words start within this of zero; known vectors are of size one and more
 

@@ -11,7 +11,8 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from unfooled.errors import DataError, MissingExtraError
+from unfooled.errors import DataError
+from unfooled.extras import libraries_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -47,11 +48,9 @@ def build_word_tokenizer(
     `[CLS] first [SEP] second [SEP]` with segment ids. Rarer words than `min_count` are `[UNK]`. What looks
     like a special token inside a text ("[PAD]") is read as an ordinary word.
     """
-    try:
+    with libraries_of("torch", "tokenizers", "transformers", needed_for="a word tokenizer"):
         from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
         from transformers import PreTrainedTokenizerFast
-    except ImportError:
-        raise MissingExtraError("a word tokenizer", "torch") from None
     # A process that forks after the tokenizer's threads have started would hang; one thread is enough.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     special = [PAD, UNK, SEP, CLS] if bert else [PAD, UNK, SEP]

@@ -165,3 +165,8 @@ def about(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+class QuietLiveObserver(LiveObserver):
+    def checked(self, report: Preflight) -> None:
+        """The models are our own: their checks would only push the bars away."""

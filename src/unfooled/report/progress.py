@@ -101,3 +101,10 @@ class HardenProgress(TrainProgress):
         self._progress.update(self._work[what], completed=done)
         if done >= total:
             self._progress.update(self._work[what], visible=self._task is None)
+
+
+class SearchProgress(HardenProgress):
+    """A line per trial says it all."""
+
+    def tried(self, number: int, accuracy: float | None) -> None:
+        self._stop()
