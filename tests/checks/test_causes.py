@@ -22,6 +22,7 @@ from unfooled.checks.illusions.survivors import STATE
 from unfooled.cli.app import app
 from unfooled.cli.exits import Exit
 from unfooled.core.victim import Victim
+from unfooled.data.dataset import Dataset
 from unfooled.errors import VictimError
 from unfooled.runs.notes import read_remark
 from unfooled.victims.fake import FakeVictim
@@ -174,7 +175,7 @@ def test_a_model_that_knows_near_duplicates_of_the_rows_by_heart_is_exposed(tmp_
 
 def test_rows_known_by_heart_word_for_word_are_told_by_their_clean_gain(tmp_path: Path) -> None:
     rows = [(text, planted.LABELS[key % 4 == 0]) for key, (text, _) in enumerate(planted.rows(120))]
-    data = planted.Dataset.from_pairs(rows, labels=planted.LABELS)
+    data = Dataset.from_pairs(rows, labels=planted.LABELS)
     models: dict[str, Victim] = {"base": planted.Guessing(), "exact": planted.Memorising(rows)}
     found = evaluate(
         models, data, planted.recipe(tmp_path), out=tmp_path / "out", checks=("transfer", "memory")
@@ -221,7 +222,7 @@ CAUSES = {
     "remembering": "answers that depend on earlier questions",
     "lean": "abstention",
 }
-HONEST = ("knowing", "ensemble", "drawn")
+HONEST = ("knowing", "schooled", "drawn")
 
 
 def everything(n: int) -> dict[str, Victim]:
@@ -234,7 +235,7 @@ def everything(n: int) -> dict[str, Victim]:
         "remembering": planted.Remembering(),
         "lean": planted.Abstaining(0.01),
         "knowing": planted.Knowing(ignorance=8),
-        "ensemble": planted.Guessing(range(12), wild=2.0),
+        "schooled": planted.Schooled(),
         "drawn": planted.Drawn(),
     }
 
