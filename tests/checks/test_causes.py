@@ -222,7 +222,7 @@ CAUSES = {
     "remembering": "answers that depend on earlier questions",
     "lean": "abstention",
 }
-HONEST = ("knowing", "ensemble", "drawn")
+HONEST = ("knowing", "schooled", "drawn")
 
 
 def everything(n: int) -> dict[str, Victim]:
@@ -235,7 +235,7 @@ def everything(n: int) -> dict[str, Victim]:
         "remembering": planted.Remembering(),
         "lean": planted.Abstaining(0.01),
         "knowing": planted.Knowing(ignorance=8),
-        "ensemble": planted.Guessing(range(12), wild=2.0),
+        "schooled": planted.Schooled(),
         "drawn": planted.Drawn(),
     }
 

@@ -51,6 +51,9 @@ def run_abstention(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequ
     """
     if not is_compared(subject, _NAME, _WORDS):
         return
+    if subject.looks.random:
+        unneeded(subject, _NAME, _WORDS, "it answers by chance, and one draw is no lead")
+        return
     ties = _near_ties(subject)
     if not ties.standing:
         unneeded(subject, _NAME, _WORDS, "nothing survived the attack")

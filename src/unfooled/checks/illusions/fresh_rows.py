@@ -17,6 +17,7 @@ from unfooled.core.result import decided
 
 _NAME, _WORDS = "fresh-rows", "rows that were never published"
 _MOST = 200  # rows that are attacked
+_WIDER = 2.576 / 1.96  # from 95 to 99 %: two comparisons are made of every model
 
 
 def run_fresh_rows(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence[EvaluatedModel]) -> None:
@@ -36,10 +37,10 @@ def run_fresh_rows(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequ
         f"{queries} queries"
     )
     findings = []
-    if _less(here, fresh_here, 0.0) > 0:
+    if here.certain and _less(here, fresh_here, 0.0) > 0:
         findings.append(_told("clean accuracy", base, here, fresh_here))
     exposure = ""
-    if _less(there, fresh_there, ILLUSION_SHARE) > 0:
+    if there.certain and _less(there, fresh_there, ILLUSION_SHARE) > 0:
         exposure = _told("accuracy under attack", base, there, fresh_there)
     looked(
         subject,
@@ -93,12 +94,12 @@ def _clean(folder: Path) -> Flags:
 
 
 def _less(given: Gap, fresh: Gap, share: float) -> float:
-    """Lower end of the 95 % interval of what is missing on fresh rows, beyond this share of the gain.
+    """Lower end of the 99 % interval of what is missing on fresh rows, beyond this share of the gain.
 
     The two samples are independent: each end's distance from its middle adds up in squares.
     """
     middle = (1 - share) * given.value - fresh.value
-    return middle - math.hypot((1 - share) * (given.value - given.low), fresh.high - fresh.value)
+    return middle - _WIDER * math.hypot((1 - share) * (given.value - given.low), fresh.high - fresh.value)
 
 
 CHECK = IllusionCheck(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup, read_results, value_of
 from unfooled.checks.illusions.checks import IllusionCheck, is_compared, looked, note, unneeded
 from unfooled.checks.illusions.rewrites import lightly, padded
-from unfooled.checks.illusions.survivors import Flags
+from unfooled.checks.illusions.survivors import STATE, Flags
 from unfooled.checks.replay import answers
 from unfooled.core.result import Result, decided
 from unfooled.core.victim import TextValue
@@ -45,6 +45,9 @@ def run_memory(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence
     """Rewrite rows and samples that only this model gets right, and rows that both get right to compare."""
     if not is_compared(subject, _NAME, _WORDS):
         return
+    if any(check.name == STATE and check.cause for check in subject.checks):
+        unneeded(subject, _NAME, _WORDS, "it remembers what it was asked, which a rewriting shows as well")
+        return
     if subject.looks.random:
         unneeded(subject, _NAME, _WORDS, "it answers by chance, and what was right by luck is lost anyway")
         return
@@ -61,6 +64,8 @@ def run_memory(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence
     usual = _lost(subject, own, alike, rewordings, edited=False)
     clean = _lost(subject, own, better, rewordings, edited=False)
     attacked = _lost(subject, own, sturdy, rewordings, edited=True)
+    if _remembered(attacked, usual):  # then it matters how many
+        attacked = _lost(subject, own, sturdy, rewordings, edited=True, most=len(sturdy))
     asked = len(rewordings) * sum(len(loss.keys) for loss in (usual, clean, attacked))
     findings = _too_good(others, own)
     for what, loss in (("rows", clean), ("edited texts", attacked)):
@@ -100,10 +105,11 @@ def _lost(
     rewordings: Sequence[Callable[[str], str]],
     *,
     edited: bool,
+    most: int = _MOST,
 ) -> Loss:
     """A text is lost where any of its rewritings gets another class."""
     texts: dict[int, list[TextValue]] = {}
-    for key in keys[:_MOST]:
+    for key in keys[:most]:
         result = results[key]
         content = result.perturbed if edited else result.original
         texts[key] = [value_of(result, reword(content)) for reword in rewordings]
