@@ -76,6 +76,12 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "temperature": "unfooled.checks.illusions.temperature:CHECK",
         "transfer": "unfooled.checks.illusions.transfer:CHECK",
     },
+    # Ordered lists of attacks for the worst case; see `checks.suites`.
+    "suite": {
+        "standard": "unfooled.checks.suites:STANDARD",
+        "decisions": "unfooled.checks.suites:DECISIONS",
+        "whitebox": "unfooled.checks.suites:WHITEBOX",
+    },
     # What a found text is like, one number each; see `metrics.measures`.
     "measure": {
         "changed-pos": "unfooled.metrics.text_measures.parts_of_speech:CHANGED",
