@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from unfooled.checks.compare import compare
     from unfooled.checks.evaluate import evaluate
     from unfooled.checks.replay import replay
+    from unfooled.checks.stress import stress
     from unfooled.checks.transfer import transfer
     from unfooled.core.recipe import Recipe, load_recipe
     from unfooled.core.result import Example, Result
@@ -79,6 +80,7 @@ __all__ = [
     "registry",
     "replay",
     "report",
+    "stress",
     "sweep",
     "train",
     "transfer",
@@ -113,6 +115,7 @@ _HOMES = {
     "registry": "plugins",
     "replay": "checks.replay",
     "report": "report.html",
+    "stress": "checks.stress",
     "sweep": "training.sweep",
     "train": "training.trainer",
     "transfer": "checks.transfer",
