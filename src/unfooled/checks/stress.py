@@ -111,10 +111,10 @@ def stress(
 
     Example:
 
-        >>> short = ["textfooler@textattack", "textfooler@code", "bae-r-or-i@paper"]
-        >>> result = unfooled.stress("fake", "reviews.csv", without=short, out="runs/worst")
+        >>> slow = ["textfooler@textattack", "textfooler@code", "bae-r-or-i@paper"]
+        >>> result = unfooled.stress("fake", "reviews.csv", without=slow, out="runs/worst")
         >>> result.suite, [attack.attack for attack in result.attacks]
-        ('standard@1+changed', ['deepwordbug@textattack'])
+        ('standard@1+changed', ['deepwordbug@textattack', 'deepwordbug@paper'])
     """
     if out is None:
         with tempfile.TemporaryDirectory(prefix="unfooled-") as scratch:

@@ -103,8 +103,7 @@ def suites_table() -> str:
     return "\n".join(lines)
 
 
-_STRONGEST = (SuiteAttack("tack-on@paper"), SuiteAttack("strongest-words@5"))
-_SPELLING = SuiteAttack("deepwordbug@textattack")
+_SPELLING = (SuiteAttack("deepwordbug@textattack"), SuiteAttack("deepwordbug@paper"))
 _SYNONYMS = (SuiteAttack("textfooler@textattack"), SuiteAttack("textfooler@code"))
 _LANGUAGE_MODEL = SuiteAttack("bae-r-or-i@paper")
 
@@ -113,7 +112,7 @@ STANDARD = {
         name="standard",
         version="1",
         summary="for a model that gives probabilities: spelling, synonyms, a masked language model",
-        attacks=(_SPELLING, *_SYNONYMS, _LANGUAGE_MODEL),
+        attacks=(*_SPELLING, *_SYNONYMS, _LANGUAGE_MODEL),
         needs=("probabilities",),
     )
 }
@@ -121,20 +120,25 @@ DECISIONS = {
     "1": Suite(
         name="decisions",
         version="1",
-        summary="for a model that only decides: words of the other class, single synonyms, random words",
-        attacks=(*_STRONGEST, SuiteAttack("list@paper"), SuiteAttack("random@paper")),
+        summary="for a model that only decides: single synonyms, then words of the other class",
+        attacks=(
+            SuiteAttack("list@paper"),
+            SuiteAttack("tack-on@paper"),
+            SuiteAttack("strongest-words@5"),
+        ),
     )
 }
 WHITEBOX = {
     "1": Suite(
         name="whitebox",
         version="1",
-        summary="for a model that shows its gradients: along them first, then as standard@1",
+        summary="for a model that shows its gradients: along them, and as standard@1",
         attacks=(
+            *_SPELLING,
             SuiteAttack("jsma@grammatical"),
-            SuiteAttack("jsma@paper"),
             SuiteAttack("breaking-bert@flip", only="any"),
-            *STANDARD["1"].attacks,
+            *_SYNONYMS,
+            _LANGUAGE_MODEL,
         ),
         needs=("probabilities", "gradients"),
     )
