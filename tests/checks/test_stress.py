@@ -20,7 +20,7 @@ from planted import data as planted_data
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.checks.gate import Rule, apply_rules_to_stress, overall
 from unfooled.checks.suites import Suite, SuiteAttack, all_suites, fitting_suite, load_suite
-from unfooled.checks.worst_case import FILE, AttackShare, Stress, read_stress
+from unfooled.checks.worst_case import FILE, AttackShare, Stress, read_stress, write_state
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe, load_recipe
@@ -225,6 +225,20 @@ def test_a_changed_file_is_not_believed(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('"broken": 2', '"broken": 0'), encoding="utf-8")
     with pytest.raises(RunFileError, match="its seal does not fit"):
         read_stress(tmp_path / "s")
+
+
+@pytest.mark.parametrize("result", [5, [], {"suite": "x"}, {"clean": None}])
+def test_a_sealed_file_without_a_result_is_refused(tmp_path: Path, result: Any) -> None:
+    write_state(tmp_path, {"result": result})
+    with pytest.raises(RunFileError, match=r"stress\.json"):
+        read_stress(tmp_path)
+
+
+def test_restarting_removes_nothing_outside_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    write_state(tmp_path / "s", {"attacks": {"1": {"folder": "../mine"}}, "result": None})
+    unfooled.stress(ToyVictim(), toy_data(), toy_suite("alpha"), out=tmp_path / "s", restart=True)
+    assert (tmp_path / "mine").is_dir()
 
 
 def test_texts_that_nobody_finds_valid_do_not_count_as_valid(tmp_path: Path) -> None:

@@ -163,7 +163,28 @@ def test_evaluation_results_are_what_the_hub_reads(tmp_path: Path) -> None:
     assert entry.valid.low == pytest.approx(0.2366, abs=1e-4)
 
 
-@pytest.mark.parametrize("content", ["[", "a: 1", "- 5", "- {evaluation_framework: unfooled}", "\x00"])
+NOTES = "model=m; suite=s@1; measure=worst; low={}; high={}; n={}; queries=1; unfooled=0.1.0"
+ENTRY = "- {{evaluation_framework: unfooled, dataset: {{id: x}}, value: {}, notes: '" + NOTES + "'}}"
+LAUGHS = "".join(f"- &a{n} [{', '.join([f'*a{n - 1}'] * 9) if n else 'ha'}]\n" for n in range(9))
+LAUGHS += "- {evaluation_framework: unfooled, dataset: {id: *a8}, value: 1, notes: *a8, date: *a8}\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[",
+        "a: 1",
+        "- 5",
+        "- {evaluation_framework: unfooled}",
+        "\x00",
+        ENTRY.format(".nan", 1, 2, 5),
+        ENTRY.format(50, 1, 2000, 5),
+        ENTRY.format(50, 40, 60, "many"),
+        ENTRY.format(50, 40, 60, 0),
+        LAUGHS,
+        "[" * 5000,
+    ],
+)
 def test_files_that_are_none_are_refused(tmp_path: Path, content: str) -> None:
     pytest.importorskip("yaml", reason="PyYAML is not installed")
     path = tmp_path / "x.yaml"

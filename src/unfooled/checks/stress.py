@@ -214,10 +214,10 @@ class _Work:
     def throw_away(self) -> None:
         """The runs that an earlier call has listed, and the file that lists them."""
         try:
-            old = read_state(self.folder) or {}
-        except RunFileError:
-            old = {}
-        names = [record["folder"] for record in old.get("attacks", {}).values()]
+            old = read_state(self.folder) or {"attacks": {}}
+            names = [str(record["folder"]) for record in old["attacks"].values()]
+        except (RunFileError, AttributeError, KeyError, TypeError):
+            names = []  # what cannot be read names nothing
         for name in ["clean", *names]:
             if Path(name).name == name:  # nothing outside the folder, whatever the file says
                 shutil.rmtree(self.folder / name, ignore_errors=True)

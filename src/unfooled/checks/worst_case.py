@@ -19,6 +19,7 @@ from unfooled.metrics.summary import Rate
 
 FILE = "stress.json"
 FORMAT = 1
+_LARGEST = 1 << 28  # bytes of a file that is read
 VALID = 0.5  # from this probability on a text counts as valid, and its row is not attacked any more
 
 State = Literal["wrong", "broken", "stands", "undecided", "error"]
@@ -252,10 +253,12 @@ def read_state(folder: Path) -> dict[str, Any] | None:
     """What was written last; None where there is nothing. What is damaged is never used."""
     path = folder / FILE
     try:
+        if path.stat().st_size > _LARGEST:
+            raise _damaged(path, f"it has more than {_LARGEST:,} bytes")
         stored = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _damaged(path, str(error)) from error
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise _damaged(path, f"it is not of format {FORMAT}")
@@ -281,7 +284,10 @@ def read_stress(folder: str | Path) -> Stress:
             f"{path}: this suite is not finished, so nothing is judged",
             "repeat the command: it goes on where it stopped",
         )
-    return Stress.from_dict(state["result"], str(path))
+    try:
+        return Stress.from_dict(state["result"], str(path))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise _damaged(path / FILE, f"its result lacks something: {error}") from error
 
 
 def _seal(content: Mapping[str, Any]) -> str:

@@ -134,8 +134,9 @@ class _Watcher(EvaluationObserver):
 
     @contextmanager
     def _stage(self, title: str) -> Iterator[Observer]:
-        with _Live(self._console, title=title) as observer:
-            observer.quiet = self._checked
+        observer = _Live(self._console, title=title)
+        observer.quiet = self._checked
+        with observer:
             yield observer
         self._checked = True
 

@@ -65,7 +65,7 @@ def entries(result: Stress, *, dataset: str | None = None) -> list[dict[str, Any
     return found
 
 
-def read_eval_results(path: Path) -> Iterator[dict[str, Any]]:
+def read_eval_results(path: Path) -> Iterator[dict[str, str]]:
     """Entries that were written here, with what their notes say; those of other tools are passed by."""
     try:
         yaml: Any = import_module("yaml")
@@ -82,14 +82,18 @@ def read_eval_results(path: Path) -> Iterator[dict[str, Any]]:
             continue
         dataset, value = entry.get("dataset"), entry.get("value")
         if isinstance(dataset, Mapping) and isinstance(value, int | float):
-            pairs = (part.partition("=") for part in str(entry.get("notes", "")).split("; "))
+            pairs = (part.partition("=") for part in _text(entry.get("notes")).split("; "))
             notes = {name: content for name, _, content in pairs}
-            yield {
-                "data": str(dataset.get("id", "")),
-                "value": float(value),
-                "date": str(entry.get("date", "")),
-                **notes,
+            yield notes | {
+                "data": _text(dataset.get("id")),
+                "value": str(value),
+                "date": _text(entry.get("date")),
             }
+
+
+def _text(value: object) -> str:
+    """Nothing but strings: an alias in YAML can stand for a structure that is endless when written out."""
+    return value if isinstance(value, str) else ""
 
 
 def _task(suite: str) -> str:

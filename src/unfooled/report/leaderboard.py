@@ -143,7 +143,10 @@ def _from_yaml(source: Path) -> list[Entry]:
 
 def _rate(entry: dict[str, str]) -> Rate:
     value, low, high = (float(entry[name]) / 100 for name in ("value", "low", "high"))
-    return Rate(value, low, high, int(entry["n"]))
+    n = int(entry["n"])
+    if not (0 <= low <= high <= 1 and 0 <= value <= 1 and n > 0):  # also false for what is no number
+        raise ValueError(f"{entry['value']} ({entry['low']}–{entry['high']}) of {n} is no share in percent")
+    return Rate(value, low, high, n)
 
 
 def _share(value: Rate | None) -> tuple[str, str]:
