@@ -30,6 +30,7 @@ from unfooled.errors import CapabilityError, RunFileError, UnknownNameError, Use
 from unfooled.metrics.summary import Rate
 from unfooled.plugins import registry
 from unfooled.runs.file import RunFile
+from unfooled.training.class_words import count_class_words
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.impostors import Noisy
 
@@ -312,6 +313,21 @@ def test_a_model_that_changes_its_answers_under_attack_is_caught(tmp_path: Path)
     found = by_attack(result)
     assert (found["alpha"].draws, found["beta"].draws) == (1, 4)
     assert any("alpha@1 heard single draws" in note for note in result.notes)
+
+
+def test_a_model_that_only_decides_is_not_blamed_for_it(tmp_path: Path) -> None:
+    def decide(texts: list[str]) -> list[str]:
+        return ["negative" if "bad" in text else "positive" for text in texts]
+
+    victim = unfooled.FunctionVictim(decide, labels=LABELS)
+    members = (SuiteAttack("deepwordbug@textattack"), SuiteAttack("strongest-words@5"))
+    suite = Suite(name="mixed", version="1", summary="", attacks=members)
+    words = tmp_path / "words.json"
+    count_class_words(toy_data()).write(words)
+    result = unfooled.stress(victim, toy_data(), suite, everywhere={"words": str(words)})
+    assert result.suite == "mixed@1+changed"
+    assert [attack for attack, _ in result.left_out] == ["deepwordbug@textattack"]
+    assert result.notes == ()
 
 
 def test_the_suite_follows_the_victim() -> None:

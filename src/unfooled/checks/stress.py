@@ -206,7 +206,6 @@ class _Work:
     validity: Validity
     watcher: EvaluationObserver
     state: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
 
     # -- the folder ------------------------------------------------------------------------------------
@@ -482,26 +481,26 @@ class _Work:
             states=states,
             undecided=tuple(row.key for row in found if row.state == "undecided"),
             errors=tuple(row.key for row in found if row.state == "error"),
-            notes=(*self.notes, *_adapted(subject.looks, attacks, self.draws)),
+            notes=tuple(self._remarks(subject.looks, attacks)),
             version=unfooled.__version__,
             date=datetime.now(UTC).date().isoformat(),
             out=str(self.folder),
         )
 
-
-def _adapted(looks: Looks, attacks: Sequence[AttackShare], draws: int) -> list[str]:
-    """What was done otherwise because of what the model is like."""
-    notes = looks.findings()
-    if looks.random:
-        averaged = max((attack.draws for attack in attacks), default=1)
-        notes.append(
-            f"it decides with the help of chance: queries are means of {averaged} draws or more, and a text "
-            f"breaks it only if most of {draws} fresh draws are wrong"
-        )
-        if any(attack.draws == 1 for attack in attacks):
-            early = ", ".join(attack.attack for attack in attacks if attack.draws == 1)
-            notes.append(f"its answers changed only while it was attacked: {early} heard single draws")
-    return notes
+    def _remarks(self, looks: Looks, attacks: Sequence[AttackShare]) -> list[str]:
+        """What the model is like, where that hides something from a search, and what was done about it."""
+        # Of a model that only decides, nobody expects scores between 0 and 1.
+        notes = looks.findings() if "probabilities" in self.victim.capabilities else []
+        if looks.random:
+            averaged = max((attack.draws for attack in attacks), default=1)
+            notes.append(
+                f"it decides with the help of chance: queries are means of {averaged} draws or more, and a "
+                f"text breaks it only if most of {self.draws} fresh draws are wrong"
+            )
+            if any(attack.draws == 1 for attack in attacks):
+                early = ", ".join(attack.attack for attack in attacks if attack.draws == 1)
+                notes.append(f"its answers changed only while it was attacked: {early} heard single draws")
+        return notes
 
 
 def _results_of(folder: Path, rows: Mapping[int, AttackedRow]) -> list[Result]:
