@@ -5,6 +5,7 @@
 Every attack that fits attacks every row that a model gets right. Then attacks are taken one by one, each time
 the one that breaks most for its queries among what still stands, until `--share` of all that any of them
 breaks is found; what turned out not to be needed is dropped, and the rest is ordered so that it costs least.
+A cheap attack that is not needed joins where it makes the whole cheaper: it leaves less to dearer ones.
 The suite's cost is what its attacks ask of the rows that still stand when their turn comes; it is compared
 with all attacks on all rows. The same command goes on where it stopped; `--kind` is the suite it is for.
 """
@@ -140,9 +141,19 @@ def choose(runs: Measured, share: float = 0.99) -> list[str]:
         fewer = [one for one in taken if one != name]
         if reached(runs, fewer) >= wanted:
             taken = fewer
-    if len(taken) <= MOST_ORDERED:
-        return list(min(itertools.permutations(taken), key=lambda order: (cost(runs, order), order)))
-    return sorted(taken, key=lambda name: cost(runs, [name]))
+    taken = cheapest_order(runs, taken)
+    while others := [name for name in names if name not in taken]:
+        longer = min((cheapest_order(runs, [*taken, name]) for name in others), key=lambda o: cost(runs, o))
+        if cost(runs, longer) >= cost(runs, taken):
+            break
+        taken = longer
+    return taken
+
+
+def cheapest_order(runs: Measured, attacks: Sequence[str]) -> list[str]:
+    if len(attacks) <= MOST_ORDERED:
+        return list(min(itertools.permutations(attacks), key=lambda order: (cost(runs, order), order)))
+    return sorted(attacks, key=lambda name: cost(runs, [name]))
 
 
 def summary(runs: Measured, order: Sequence[str]) -> dict[str, Any]:

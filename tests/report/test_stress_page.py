@@ -31,9 +31,7 @@ a superb great wonderful perfect excellent film,positive
 a dreadful and boring film,negative
 """
 SPELLING = [
-    part
-    for attack in ("textfooler@textattack", "textfooler@code", "bae-r-or-i@paper")
-    for part in ("--without", attack)
+    part for attack in ("textfooler@textattack", "bae-r-or-i@paper") for part in ("--without", attack)
 ]
 
 

@@ -111,7 +111,7 @@ def stress(
 
     Example:
 
-        >>> slow = ["textfooler@textattack", "textfooler@code", "bae-r-or-i@paper"]
+        >>> slow = ["textfooler@textattack", "bae-r-or-i@paper"]
         >>> result = unfooled.stress("fake", "reviews.csv", without=slow, out="runs/worst")
         >>> result.suite, [attack.attack for attack in result.attacks]
         ('standard@1+changed', ['deepwordbug@textattack', 'deepwordbug@paper'])

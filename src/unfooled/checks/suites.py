@@ -104,7 +104,7 @@ def suites_table() -> str:
 
 
 _SPELLING = (SuiteAttack("deepwordbug@textattack"), SuiteAttack("deepwordbug@paper"))
-_SYNONYMS = (SuiteAttack("textfooler@textattack"), SuiteAttack("textfooler@code"))
+_SYNONYMS = SuiteAttack("textfooler@textattack")
 _LANGUAGE_MODEL = SuiteAttack("bae-r-or-i@paper")
 
 STANDARD = {
@@ -112,7 +112,7 @@ STANDARD = {
         name="standard",
         version="1",
         summary="for a model that gives probabilities: spelling, synonyms, a masked language model",
-        attacks=(*_SPELLING, *_SYNONYMS, _LANGUAGE_MODEL),
+        attacks=(*_SPELLING, _SYNONYMS, _LANGUAGE_MODEL),
         needs=("probabilities",),
     )
 }
@@ -137,7 +137,7 @@ WHITEBOX = {
             *_SPELLING,
             SuiteAttack("jsma@grammatical"),
             SuiteAttack("breaking-bert@flip", only="any"),
-            *_SYNONYMS,
+            _SYNONYMS,
             _LANGUAGE_MODEL,
         ),
         needs=("probabilities", "gradients"),
