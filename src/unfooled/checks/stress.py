@@ -66,7 +66,7 @@ from unfooled.errors import (
     VictimError,
 )
 from unfooled.plugins import registry
-from unfooled.runs.attack import PREFLIGHT_EXAMPLES
+from unfooled.runs.attack import PREFLIGHT_EXAMPLES, Run
 from unfooled.runs.identity import differences
 from unfooled.runs.task import task_for
 from unfooled.victims.loading import GivenVictim, as_victim
@@ -207,6 +207,7 @@ class _Work:
     watcher: EvaluationObserver
     state: dict[str, Any] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
+    cautions: list[str] = field(default_factory=list)  # what the runs say beside their numbers
 
     # -- the folder ------------------------------------------------------------------------------------
 
@@ -366,6 +367,8 @@ class _Work:
                 record["seconds"] += time.monotonic() - began
                 self._keep()
         results = _results_of(folder, rows)
+        if results:
+            self.cautions += [f"{recipe.full_name}: {one}" for one in Run(folder).summary().cautions]
         self._judge(bench, subject, rows, place, folder, results)
         return AttackShare(
             attack=recipe.full_name,
@@ -481,7 +484,7 @@ class _Work:
             states=states,
             undecided=tuple(row.key for row in found if row.state == "undecided"),
             errors=tuple(row.key for row in found if row.state == "error"),
-            notes=tuple(self._remarks(subject.looks, attacks)),
+            notes=(*self._remarks(subject.looks, attacks), *self.cautions),
             version=unfooled.__version__,
             date=datetime.now(UTC).date().isoformat(),
             out=str(self.folder),
