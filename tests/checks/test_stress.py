@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from unfooled.data.dataset import Dataset
 from unfooled.errors import CapabilityError, RunFileError, UnknownNameError, UserError, VictimError
 from unfooled.metrics.summary import Rate
 from unfooled.plugins import registry
+from unfooled.report.stress import remarks
 from unfooled.runs.file import RunFile
 from unfooled.training.class_words import count_class_words
 from unfooled.victims.fake import FakeVictim
@@ -181,6 +182,23 @@ def test_a_bound_that_only_errors_keep_is_undecided(tmp_path: Path) -> None:
     (judged,) = apply_rules_to_stress(result, [Rule("accuracy", "min", 0.8)])
     assert judged.judgement == "undecided"
     assert "20 rows stand only because an attack ended in an error" in str(judged)
+
+
+def test_rows_for_which_there_was_nothing_to_try_are_no_robustness(tmp_path: Path) -> None:
+    rows = [("film", "positive"), ("bad", "negative")] * 30  # nothing but the word that is there already
+    registry.register(
+        "attack", "idle", {"1": replace(load_recipe("alpha"), name="idle", search=PutFirst(words=()))}
+    )
+    try:
+        result = unfooled.stress(ToyVictim(), toy_data(rows), toy_suite("idle"), out=tmp_path / "s")
+    finally:
+        registry.unregister("attack", "idle")
+    assert (result.worst, result.untried) == (Rate.of(60, 60), 60)
+    assert read_stress(tmp_path / "s").untried == 60
+    (judged,) = apply_rules_to_stress(result, [Rule("accuracy", "min", 0.5)])
+    assert judged.judgement == "undecided"
+    assert "for 60 of 60 rows that stand no edit could be tried" in str(judged)
+    assert "untried: for 60 of the 60 rows" in "\n".join(remarks(result))
 
 
 def test_classes_have_their_own_accuracy(tmp_path: Path) -> None:

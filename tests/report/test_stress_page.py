@@ -55,6 +55,7 @@ def made(victim: str = "toy", *, stands: int = 2, n: int = 10, valid: Rate | Non
         states={"stands": stands, "broken": n - stands, "wrong": 0, "undecided": 1, "error": 0},
         undecided=(7,),
         errors=(),
+        untried=0,
         notes=(),
         version="0.1.0",
         date="2026-01-02",

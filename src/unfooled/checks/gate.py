@@ -113,8 +113,13 @@ def _worst_rate(result: Stress, rule: Rule) -> Rate:
 
 
 def _with_errors(result: Stress, judged: Judged) -> Judged:
-    if judged.judgement != "pass" or judged.rule.measure == "errors" or not result.undecided:
+    if judged.judgement != "pass" or judged.rule.measure == "errors":
         return judged
+    if 2 * result.untried > result.states["stands"]:
+        reason = (
+            f"but for {result.untried} of {result.states['stands']} rows that stand no edit could be tried"
+        )
+        return replace(judged, judgement="undecided", reason=reason)
     rate = judged.rate
     fallen = Rate.of(rate.value * rate.n, rate.n + len(result.undecided))
     if _judge(judged.rule, fallen).judgement == "pass":

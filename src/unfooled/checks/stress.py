@@ -410,7 +410,8 @@ class _Work:
         keys = [result.key for result in results]
         flags: Flags = bench.judged(subject, folder, keys=keys, same=True)
         valid = self.validity(folder) or {}
-        for key in keys:
+        for key, result in zip(keys, results, strict=True):
+            rows[key].tried |= result.tried is None or result.tried > 0
             rows[key].found[place] = flags[key]
             if flags[key] is False and key in valid:
                 rows[key].valid[place] = valid[key]
@@ -484,6 +485,7 @@ class _Work:
             states=states,
             undecided=tuple(row.key for row in found if row.state == "undecided"),
             errors=tuple(row.key for row in found if row.state == "error"),
+            untried=sum(row.state == "stands" and not row.tried for row in found),
             notes=(*self._remarks(subject.looks, attacks), *self.cautions),
             version=unfooled.__version__,
             date=datetime.now(UTC).date().isoformat(),

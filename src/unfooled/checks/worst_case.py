@@ -41,6 +41,7 @@ class AttackedRow:
     key: int
     label: int
     clean: bool | None
+    tried: bool = False  # some attack had an edit to try
     found: dict[int, bool | None] = field(default_factory=dict)
     valid: dict[int, float] = field(default_factory=dict)
 
@@ -119,6 +120,7 @@ class Stress:
     states: Mapping[State, int]
     undecided: tuple[int, ...]  # keys
     errors: tuple[int, ...]  # keys of rows that could not be scored at all
+    untried: int  # rows that stand and for which no attack had any edit to try
     notes: tuple[str, ...]
     version: str
     date: str
@@ -160,6 +162,7 @@ class Stress:
             "states": dict(self.states),
             "undecided": list(self.undecided),
             "errors": list(self.errors),
+            "untried": self.untried,
             "queries": self.queries,
             "seconds": self.seconds,
             "notes": list(self.notes),
@@ -169,7 +172,7 @@ class Stress:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any], out: str = "") -> Stress:
-        plain = ("suite", "victim", "fingerprint", "data", "n", "states", "version", "date")
+        plain = ("suite", "victim", "fingerprint", "data", "n", "states", "untried", "version", "date")
         return cls(
             **{name: stored[name] for name in plain},
             clean=Rate.from_dict(stored["clean"]),
