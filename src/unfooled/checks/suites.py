@@ -122,12 +122,9 @@ DECISIONS = {
     "1": Suite(
         name="decisions",
         version="1",
-        summary="for a model that only decides: single synonyms, then words of the other class",
-        attacks=(
-            SuiteAttack("list@paper"),
-            SuiteAttack("tack-on@paper"),
-            SuiteAttack("strongest-words@5"),
-        ),
+        summary="for a model that only decides: single synonyms, and a first word of another class",
+        # Not strongest-words: it turns the meaning, and nothing would ever stand.
+        attacks=(SuiteAttack("tack-on@paper"), SuiteAttack("list@paper")),
     )
 }
 WHITEBOX = {

@@ -67,8 +67,8 @@ def remarks(result: Stress) -> list[str]:
         lines.append(f"errors: {len(result.errors)} rows could not be scored at all ({_keys(result.errors)})")
     if result.untried:
         lines.append(
-            f"untried: for {result.untried} of the {result.states['stands']} rows that stand no attack had any "
-            "edit to try; that they stand says nothing about robustness"
+            f"untried: for {result.untried} of the {result.states['stands']} rows that stand no attack had "
+            "any edit to try; that they stand says nothing about robustness"
         )
     return [*lines, *result.notes]
 
