@@ -107,8 +107,8 @@ _SPELLING, _MORE_SPELLING = SuiteAttack("deepwordbug@textattack"), SuiteAttack("
 _SYNONYMS = SuiteAttack("textfooler@textattack")
 _LANGUAGE_MODEL = SuiteAttack("bae-r-or-i@paper")  # dearest by far, so it gets what is left
 
-# Chosen by `bench/suite.py` on six models, 60 rows each, without a language model: the first three find 226 of
-# the 228 rows that six attacks find, with 20 % of their queries.
+# Chosen by `bench/suite.py` on six models, 60 rows each, without a language model: the first three find 226
+# of the 228 rows that six attacks find, with 20 % of their queries.
 STANDARD = {
     "1": Suite(
         name="standard",
