@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from unfooled.checks.compare import compare
     from unfooled.checks.evaluate import evaluate
     from unfooled.checks.replay import replay
+    from unfooled.checks.stress import stress
     from unfooled.checks.transfer import transfer
     from unfooled.core.recipe import Recipe, load_recipe
     from unfooled.core.result import Example, Result
@@ -81,6 +82,7 @@ __all__ = [
     "registry",
     "replay",
     "report",
+    "stress",
     "sweep",
     "train",
     "transfer",
@@ -116,6 +118,7 @@ _HOMES = {
     "registry": "plugins",
     "replay": "checks.replay",
     "report": "report.html",
+    "stress": "checks.stress",
     "sweep": "training.sweep",
     "train": "training.trainer",
     "transfer": "checks.transfer",

@@ -81,6 +81,14 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "temperature": "unfooled.checks.illusions.temperature:CHECK",
         "transfer": "unfooled.checks.illusions.transfer:CHECK",
     },
+    # Ordered lists of attacks for the worst case; see `checks.suites`.
+    # What was said of the successes of a run: folder to {key: probability of being valid}, or None.
+    "validity": {"run": "unfooled.metrics.validity.judging:judged_chances"},
+    "suite": {
+        "standard": "unfooled.checks.suites:STANDARD",
+        "decisions": "unfooled.checks.suites:DECISIONS",
+        "whitebox": "unfooled.checks.suites:WHITEBOX",
+    },
     # What a found text is like, one number each; see `metrics.measures`.
     "measure": {
         "changed-pos": "unfooled.metrics.text_measures.parts_of_speech:CHANGED",

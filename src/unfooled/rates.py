@@ -54,8 +54,11 @@ def scores(true: Any, predicted: Any, classes: int) -> dict[str, float]:
     return {"accuracy": float(accuracy(table)), "macro_f1": float(macro_f1(table))}
 
 
-def wilson(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Score interval of a rate (Wilson 1927). Nothing observed leaves everything possible: (0, 1)."""
+def wilson(successes: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Score interval of a rate (Wilson 1927). Nothing observed leaves everything possible: (0, 1).
+
+    Successes that are only probable count by their probability.
+    """
     if not 0 <= successes <= n:
         raise ValueError(f"{successes} successes in {n} trials")
     if n == 0:

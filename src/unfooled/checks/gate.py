@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from xml.etree import ElementTree
 
+from unfooled.checks.worst_case import Stress
 from unfooled.errors import UserError
 from unfooled.metrics.decision_intervals import anytime_interval, exact_interval
 from unfooled.metrics.summary import Rate, Summary
@@ -28,6 +29,8 @@ MEASURES = {
     "success": "success rate of the attack",
     "errors": "share of examples that ended in an error",
     "recall": "recall under attack",
+    "accuracy": "accuracy in the worst case",
+    "valid-accuracy": "accuracy in the worst case, by valid texts",
 }
 _ROBUSTNESS = ("aua", "valid-aua", "success", "recall")  # what only an attack that tried something can show
 
@@ -114,6 +117,51 @@ def _with_reason(summary: Summary, judged: Judged) -> Judged:
     elif recall is not None and not recall.attacked:
         reason = f"but only rows of the class {summary.only} were attacked"
     return replace(judged, judgement="undecided", reason=reason) if reason else judged
+
+
+def apply_rules_to_stress(result: Stress, rules: Sequence[Rule]) -> list[Judged]:
+    """Rules about the worst case over a suite. What would pass only because attacks failed is undecided."""
+    return [
+        _with_errors(result, _judge(rule, _bounded(_worst_rate(result, rule), anytime_interval)))
+        for rule in rules
+    ]
+
+
+def _worst_rate(result: Stress, rule: Rule) -> Rate:
+    if rule.measure == "errors":
+        return Rate.of(result.failures, result.n)
+    if rule.measure == "recall":
+        known = {each.name: each.worst for each in result.classes}
+        if rule.label not in known:
+            raise UserError(
+                f"--min-recall: the suite knows no class {rule.label!r}",
+                f"its classes are {', '.join(known)}",
+            )
+        return known[rule.label]
+    if rule.measure == "valid-accuracy":
+        if result.valid is None:
+            raise UserError(
+                f"{result.out}: no text of these runs was judged valid or not",
+                "judge the runs and repeat the command, or leave --min-valid-aua out",
+            )
+        return result.valid
+    return result.worst
+
+
+def _with_errors(result: Stress, judged: Judged) -> Judged:
+    if judged.judgement != "pass" or judged.rule.measure == "errors":
+        return judged
+    if 2 * result.untried > result.states["stands"]:
+        reason = (
+            f"but for {result.untried} of {result.states['stands']} rows that stand no edit could be tried"
+        )
+        return replace(judged, judgement="undecided", reason=reason)
+    rate = judged.rate
+    fallen = _bounded(Rate.of(rate.value * rate.n, rate.n + len(result.undecided)), anytime_interval)
+    if _judge(judged.rule, fallen).judgement == "pass":
+        return judged
+    reason = f"but {len(result.undecided)} rows stand only because an attack ended in an error on them"
+    return replace(judged, judgement="undecided", reason=reason)
 
 
 def overall(judged: Sequence[Judged]) -> Judgement:

@@ -60,6 +60,14 @@ COMMANDS: Table = {
         "unfooled.cli.evaluate:Evaluate",
         "Compare models clean, on pre-made samples and under attack; check each gain and give a verdict.",
     ),
+    "stress": (
+        "unfooled.cli.stress:StressCommand",
+        "Attack a classifier with a suite of attacks and say what accuracy is left in the worst case.",
+    ),
+    "leaderboard": (
+        "unfooled.cli.leaderboard:Leaderboard",
+        "Write one page that ranks models by their worst case, from folders of `stress`.",
+    ),
     "replay": (
         "unfooled.cli.replay:Replay",
         "Show adversarial samples that were made on one model to others.",

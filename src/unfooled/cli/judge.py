@@ -6,27 +6,16 @@ import json
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 from unfooled.cli.command import Command, argument, option
 from unfooled.cli.exits import Exit
 from unfooled.errors import RunFileError
-from unfooled.files import write_whole
-from unfooled.metrics.summary import summarise
-from unfooled.metrics.validity.features import FEATURES
-from unfooled.metrics.validity.fitting import fit_judge, measure_judgements
-from unfooled.metrics.validity.instruments import language_model_here, open_instruments
-from unfooled.metrics.validity.judgements import read_judgements
-from unfooled.metrics.validity.judging import judge as judge_successes
-from unfooled.metrics.validity.model import FULL, SHIPPED, Judge
-from unfooled.metrics.validity.second_judge import agreement_of, ask_second_judge
-from unfooled.report.reliability import reliability_diagram, standalone
-from unfooled.report.tables import both_numbers
-from unfooled.runs.file import RunFile
+
+if TYPE_CHECKING:
+    from unfooled.metrics.validity.model import Judge
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +28,7 @@ Examples:
 """
 
     folder: Path = argument(..., "Folder of a run.", metavar="RUN")
-    judge: str = option(SHIPPED, "A file of `judge fit`, in place of the shipped judge.")
+    judge: str = option("shipped", "A file of `judge fit`, in place of the shipped judge.")
     language_model: bool | None = option(
         None,
         "Measure with the causal language model (resource smollm2), or without. [default: where it is here]",
@@ -52,6 +41,16 @@ Examples:
     json: bool = option(False, "As JSON.")
 
     def run(self) -> int:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        from unfooled.metrics.summary import summarise
+        from unfooled.metrics.validity.judging import judge as judge_successes
+        from unfooled.metrics.validity.model import FULL
+        from unfooled.metrics.validity.second_judge import agreement_of, ask_second_judge
+        from unfooled.report.tables import both_numbers
+        from unfooled.runs.file import RunFile
+
         with Progress(console=Console(stderr=True, quiet=self.json), transient=True) as bar:
             task = bar.add_task("judging")
             judge_successes(
@@ -117,6 +116,15 @@ judgements; or before, after, label_before, label_after; or before, after, answe
     json: bool = option(False, "As JSON.")
 
     def run(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        from unfooled.files import write_whole
+        from unfooled.metrics.validity.features import FEATURES
+        from unfooled.metrics.validity.fitting import fit_judge, measure_judgements
+        from unfooled.metrics.validity.instruments import language_model_here, open_instruments
+        from unfooled.metrics.validity.judgements import read_judgements
+
         given = read_judgements(self.judgements)
         with_model = language_model_here() if self.language_model is None else self.language_model
         with Progress(console=Console(stderr=True, quiet=self.json), transient=True) as bar:
@@ -152,6 +160,8 @@ judgements; or before, after, label_before, label_after; or before, after, answe
 
 
 def _diagram(judge: Judge) -> str:
+    from unfooled.report.reliability import reliability_diagram, standalone
+
     name = next(iter(judge.variants))
     figure = judge.record["figures"][name]["valid"]
     return standalone(reliability_diagram(figure, title="P(valid): predicted and observed"))

@@ -42,7 +42,7 @@ class Rate:
     n: int
 
     @classmethod
-    def of(cls, successes: int, n: int) -> Rate:
+    def of(cls, successes: float, n: int) -> Rate:
         return cls(successes / n if n else math.nan, *wilson(successes, n), n)
 
     @classmethod
@@ -58,6 +58,13 @@ class Rate:
             "high": _number(self.high),
             "n": self.n,
         }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Rate:
+        value, low, high = (
+            math.nan if stored[name] is None else stored[name] for name in ("value", "low", "high")
+        )
+        return cls(value, low, high, stored["n"])
 
 
 @dataclass(frozen=True, slots=True)

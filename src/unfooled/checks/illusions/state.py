@@ -27,7 +27,7 @@ _DIFFERENT = 1e-3  # of a probability: more than batches and threads change
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class EditedPair:
     key: int
     label: int
     original: TextValue
@@ -72,7 +72,7 @@ def run_state(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence[
     note(subject, STATE, _WORDS, shown, remark, finding, cause=CAUSE)
 
 
-def _pairs(subject: EvaluatedModel, others: Sequence[EvaluatedModel]) -> list[Pair]:
+def _pairs(subject: EvaluatedModel, others: Sequence[EvaluatedModel]) -> list[EditedPair]:
     """Survivors first; of each the sample that fooled another model, its own last text, or a word less."""
     made = {
         result.key: result for other in others for result in other.results() if result.outcome == "success"
@@ -89,7 +89,7 @@ def _pairs(subject: EvaluatedModel, others: Sequence[EvaluatedModel]) -> list[Pa
         near = value_of(result, _one_edit(sample) if sample.edits else _shorter(result))
         edited = value_of(result, sample.perturbed) if sample.edits else near
         if near != original and result.outcome != "error":
-            pairs.append(Pair(result.key, result.label, original, near, edited))
+            pairs.append(EditedPair(result.key, result.label, original, near, edited))
     return pairs
 
 
@@ -120,7 +120,7 @@ def _moved(expected: Answers, others: Iterable[Answers]) -> dict[TextValue, floa
     return found
 
 
-def _fallen(subject: EvaluatedModel, pairs: Sequence[Pair]) -> Flags:
+def _fallen(subject: EvaluatedModel, pairs: Sequence[EditedPair]) -> Flags:
     """What a model that remembers nothing says of each edited text, asked before its original."""
     assert subject.untouched is not None
     (said,) = ask_in_fresh_process(subject.untouched, [[pair.edited for pair in pairs]])

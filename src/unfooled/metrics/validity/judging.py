@@ -18,7 +18,7 @@ from unfooled.metrics.validity.features import Pair
 from unfooled.metrics.validity.instruments import language_model_here, open_instruments
 from unfooled.metrics.validity.model import FULL, REDUCED, SHIPPED, Judge, Variant, load_judge
 from unfooled.runs.attack import Run
-from unfooled.runs.file import JUDGE, RunFile
+from unfooled.runs.file import JUDGE, REMARK, RunFile
 from unfooled.runs.notes import write_remark
 
 _BATCH = 64
@@ -54,6 +54,12 @@ def judge(
     found = _weigh(path, variant)
     write_remark(path, JUDGE, {"variant": variant.name, "judge": chosen.to_dict()})
     return found
+
+
+def judged_chances(run: Path) -> dict[int, float] | None:
+    """What a judge has said of a run's successes before; None: nobody has judged it."""
+    with closing(RunFile.read(run)) as file:
+        return file.measured(VALID) if REMARK + JUDGE in file.header else None
 
 
 def _variant(judge: Judge, language_model: bool | None) -> str:

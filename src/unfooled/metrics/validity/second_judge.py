@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.core.result import Result
-from unfooled.errors import DataError, MissingExtraError, RunFileError, UserError
+from unfooled.errors import DataError, RunFileError, UserError
+from unfooled.extras import libraries_of
 from unfooled.metrics.measures import fallen, writing_measures
 from unfooled.metrics.validity.accuracy import VALID
 from unfooled.runs.file import RunFile
@@ -56,10 +57,8 @@ def ask_second_judge(
     run: Path, url: str, model: str, *, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> None:
     """Ask about every success that was not asked about yet."""
-    try:
+    with libraries_of("http", "httpx", needed_for="a second judge"):
         import httpx
-    except ImportError:
-        raise MissingExtraError("a second judge", "http") from None
     with closing(RunFile.read(run)) as file:
         if file.writes:
             raise DataError(

@@ -1,0 +1,228 @@
+"""Choose a suite by measurement: the fewest attacks that find nearly all that all of them find.
+
+    python bench/suite.py nb=models/naive-bayes cnn=models/word-cnn --data mr --limit 200 --out .bench/suite
+
+Every attack that fits attacks every row that a model gets right. Then attacks are taken one by one, each time
+the one that breaks most for its queries among what still stands, until `--share` of all that any of them
+breaks is found; what turned out not to be needed is dropped, and the rest is ordered so that it costs least.
+A cheap attack that is not needed joins where it makes the whole cheaper: it leaves less to dearer ones.
+The suite's cost is what its attacks ask of the rows that still stand when their turn comes; it is compared
+with all attacks on all rows. The same command goes on where it stopped; `--kind` is the suite it is for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unfooled.checks.illusions.wrappers import Wrapped
+from unfooled.checks.stress import stress
+from unfooled.checks.suites import Suite, SuiteAttack
+from unfooled.checks.worst_case import read_state
+from unfooled.core.recipe import all_recipes
+from unfooled.core.victim import CLASSIFICATION, Probabilities, one_hot
+from unfooled.data.loading import load_data
+from unfooled.runs.file import RunFile
+from unfooled.victims.loading import load_victim
+
+GIVES = {
+    "decisions": frozenset[str](),
+    "standard": frozenset({"probabilities"}),
+    "whitebox": frozenset({"probabilities", "gradients", "attention", "embeddings"}),
+}
+# One draw per row: the others only estimate a rate.
+SETTINGS = {"random@paper": (("search.draws", "1"),)}
+ONLY = {"breaking-bert@paper": "any", "breaking-bert@flip": "any"}
+# They put in words whatever these mean, often of the other class: a reader changes the label, too.
+ANY_WORDS = ("gs-", "asmin-", "asmax-", "random@", "strongest-words@", "tack-on@", "jsma@paper")
+MOST_ORDERED = 7  # attacks whose orders are all tried
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one attack did to one model: the keys it broke, and what it asked for each key."""
+
+    broken: frozenset[int]
+    queries: Mapping[int, int]
+
+
+Measured = Mapping[str, Mapping[str, Found]]  # model → attack → what it did
+
+
+class Decides(Wrapped):
+    """The same model, of which only the decision is told."""
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        return frozenset()
+
+    def predict(self, texts: Any, /) -> Probabilities:
+        return one_hot(self.inner.predict(texts).argmax(axis=1), len(self.labels))
+
+
+def candidates(kind: str, chosen: Sequence[str], *, any_words: bool) -> Suite:
+    names = [
+        recipe.full_name
+        for recipe in all_recipes()
+        if recipe.task == CLASSIFICATION and set(recipe.requires()) <= GIVES[kind]
+    ]
+    members = tuple(
+        SuiteAttack(name, SETTINGS.get(name, ()), ONLY.get(name, ""))
+        for name in names
+        if (name in chosen if chosen else any_words or not name.startswith(ANY_WORDS))
+    )
+    return Suite(name=f"all-{kind}", version="1", summary="every attack that fits", attacks=members)
+
+
+def measured(folder: Path) -> dict[str, Found]:
+    """What a finished suite in a folder found, attack by attack."""
+    state = read_state(folder)
+    assert state is not None
+    rows = [row for row in state["rows"] if row["state"] in ("broken", "stands")]
+    kept = {row["key"] for row in rows}
+    found = {}
+    for place, record in state["attacks"].items():
+        path = folder / record["folder"]
+        if not path.is_dir():
+            continue
+        with closing(RunFile.read(path)) as file:
+            queries = {result.key: result.queries for result in file.results() if result.key in kept}
+        broken = frozenset(row["key"] for row in rows if int(place) in row["broken_by"])
+        name = record["folder"].partition("-")[2].removesuffix("+changed")
+        found[name] = Found(broken, queries)
+    return found
+
+
+def reached(runs: Measured, attacks: Sequence[str]) -> int:
+    """How many rows of all models these attacks break together."""
+    return sum(
+        len(frozenset().union(*(found[name].broken for name in attacks if name in found)))
+        for found in runs.values()
+    )
+
+
+def cost(runs: Measured, order: Sequence[str]) -> int:
+    """Queries if each attack of the order attacks only what still stands."""
+    total = 0
+    for found in runs.values():
+        fallen: set[int] = set()
+        for name in order:
+            if name in found:
+                asked = found[name].queries
+                total += sum(count for key, count in asked.items() if key not in fallen)
+                fallen |= found[name].broken
+    return total
+
+
+def full_cost(runs: Measured) -> int:
+    return sum(sum(one.queries.values()) for found in runs.values() for one in found.values())
+
+
+def choose(runs: Measured, share: float = 0.99) -> list[str]:
+    """The greedy choice, without what it did not need, in the cheapest order."""
+    names = sorted({name for found in runs.values() for name in found})
+    wanted = share * reached(runs, names)
+    taken: list[str] = []
+    while reached(runs, taken) < wanted:
+        now, spent = reached(runs, taken), cost(runs, taken)
+
+        def gain(name: str, now: int = now, spent: int = spent) -> float:
+            more = [*taken, name]
+            return (reached(runs, more) - now) / max(1, cost(runs, more) - spent)
+
+        taken.append(max((name for name in names if name not in taken), key=gain))
+    for name in sorted(taken, key=lambda name: -cost(runs, [name])):
+        fewer = [one for one in taken if one != name]
+        if reached(runs, fewer) >= wanted:
+            taken = fewer
+    taken = cheapest_order(runs, taken)
+    while others := [name for name in names if name not in taken]:
+        longer = min((cheapest_order(runs, [*taken, name]) for name in others), key=lambda o: cost(runs, o))
+        if cost(runs, longer) >= cost(runs, taken):
+            break
+        taken = longer
+    return taken
+
+
+def cheapest_order(runs: Measured, attacks: Sequence[str]) -> list[str]:
+    if len(attacks) <= MOST_ORDERED:
+        return list(min(itertools.permutations(attacks), key=lambda order: (cost(runs, order), order)))
+    return sorted(attacks, key=lambda name: cost(runs, [name]))
+
+
+def summary(runs: Measured, order: Sequence[str]) -> dict[str, Any]:
+    names = sorted({name for found in runs.values() for name in found})
+    per_model = {
+        model: {
+            "all": reached({model: found}, names),
+            "suite": reached({model: found}, order),
+            "queries of all": full_cost({model: found}),
+            "queries of the suite": cost({model: found}, order),
+        }
+        for model, found in runs.items()
+    }
+    attacks = {
+        name: {
+            "broke": reached(runs, [name]),
+            "alone": reached(runs, names) - reached(runs, [one for one in names if one != name]),
+            "queries": cost(runs, [name]),
+            "models": sum(name in found for found in runs.values()),
+        }
+        for name in names
+    }
+    return {
+        "suite": list(order),
+        "found": reached(runs, order) / max(1, reached(runs, names)),
+        "queries": cost(runs, order) / max(1, full_cost(runs)),
+        "models": per_model,
+        "attacks": attacks,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("models", nargs="+", metavar="NAME=MODEL")
+    parser.add_argument("--data", default="mr")
+    parser.add_argument("--limit", type=int, default=60)
+    parser.add_argument("--kind", choices=sorted(GIVES), default="standard")
+    parser.add_argument("--attacks", nargs="*", default=[], help="only these; all that fit by default")
+    parser.add_argument("--any-words", action="store_true", help="attacks that do not mind the meaning, too")
+    parser.add_argument("--masked-lm", default="trigram")
+    parser.add_argument("--words", default="words.json", help="what `unfooled words` has written")
+    parser.add_argument("--share", type=float, default=0.99)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path(".bench/suite"))
+    options = parser.parse_args()
+    suite = candidates(options.kind, options.attacks, any_words=options.any_words)
+    data = load_data(options.data)
+    runs: dict[str, dict[str, Found]] = {}
+    for model in options.models:
+        name, _, spec = model.partition("=")
+        victim = load_victim(spec)
+        result = stress(
+            Decides(victim) if options.kind == "decisions" else victim,
+            data,
+            suite,
+            out=options.out / options.kind / name,
+            limit=options.limit,
+            every=True,
+            everywhere={"masked_lm": options.masked_lm, "words": options.words},
+            workers=options.workers,
+        )
+        print(f"{name}: clean {result.clean.value:.1%}, worst {result.worst.value:.1%}", flush=True)
+        for attack, why in result.left_out:
+            print(f"  left out: {attack}: {why}", flush=True)
+        runs[name] = measured(options.out / options.kind / name)
+    found = summary(runs, choose(runs, options.share))
+    (options.out / f"{options.kind}.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""How a suite is chosen from what every attack found and asked, by arithmetic."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from doc_pages import ROOT
+
+
+@pytest.fixture(scope="module")
+def bench() -> ModuleType:
+    path: Path = ROOT / "bench" / "suite.py"
+    spec = importlib.util.spec_from_file_location("bench_suite", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["bench_suite"] = module  # a dataclass looks itself up there
+    spec.loader.exec_module(module)
+    return module
+
+
+def runs(bench: ModuleType, **attacks: tuple[set[int], int]) -> dict[str, Any]:
+    """One model with rows 0 to 9; each attack breaks some and asks as much of every row."""
+    found = {
+        name: bench.Found(frozenset(broken), dict.fromkeys(range(10), each))
+        for name, (broken, each) in attacks.items()
+    }
+    return {"model": found}
+
+
+def test_what_others_find_as_well_is_not_needed(bench: ModuleType) -> None:
+    measured = runs(bench, wide=({0, 1, 2, 3, 4, 5}, 10), part=({0, 1}, 30), other=({8}, 20))
+    assert bench.reached(measured, ["wide", "part", "other"]) == 7
+    order = bench.choose(measured)
+    assert order == ["wide", "other"]
+    # wide asks 10 of ten rows, other 20 of the four that are left.
+    assert bench.cost(measured, order) == 10 * 10 + 4 * 20
+    assert bench.full_cost(measured) == 10 * (10 + 30 + 20)
+
+
+def test_a_cheap_attack_joins_where_it_saves_more_than_it_costs(bench: ModuleType) -> None:
+    measured = runs(bench, strong=(set(range(10)), 100), cheap=({0, 1, 2, 3, 4}, 2))
+    assert bench.choose(measured) == ["cheap", "strong"]
+    assert bench.cost(measured, ["cheap", "strong"]) == 10 * 2 + 5 * 100
+    dear = runs(bench, strong=(set(range(10)), 100), cheap=({0}, 20))
+    assert bench.choose(dear) == ["strong"]
+
+
+def test_a_share_of_what_is_found_is_enough(bench: ModuleType) -> None:
+    measured = runs(bench, most=(set(range(9)), 10), rest=({9}, 1000))
+    assert bench.choose(measured, 0.9) == ["most"]
+    assert set(bench.choose(measured, 0.99)) == {"most", "rest"}
+    told = bench.summary(measured, ["most"])
+    assert told["found"] == 0.9
+    assert told["attacks"]["rest"]["alone"] == 1
