@@ -78,9 +78,9 @@ Examples:
     def run(self) -> int:
         from rich.console import Console
 
-        from unfooled.cli.summary import show_run
         from unfooled.core.session import Settings
         from unfooled.report.live import LiveObserver
+        from unfooled.report.terminal import show_run
         from unfooled.runs.attack import attack
 
         one_kind_of_rows(self.first, self.limit)

@@ -26,11 +26,11 @@ def run_demo(out: Path, limit: int) -> None:
     from rich.console import Console
 
     from unfooled.cli.resources import fetch
-    from unfooled.cli.summary import show_run
     from unfooled.core.recipe import load_recipe
     from unfooled.data.loading import load_data
     from unfooled.report.folder import write_report
     from unfooled.report.live import LiveObserver
+    from unfooled.report.terminal import show_run
     from unfooled.resources import store
     from unfooled.runs.attack import attack
     from unfooled.training.demo import train_demo_victim

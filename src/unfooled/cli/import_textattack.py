@@ -28,7 +28,7 @@ Examples:
     restart: bool = option(False, "Discard an earlier run in the folder.")
 
     def run(self) -> None:
-        from unfooled.cli.summary import show_run
+        from unfooled.report.terminal import show_run
         from unfooled.runs.textattack_logs import import_textattack
 
         folder = self.out or Path("runs") / f"import-{self.log.stem}"

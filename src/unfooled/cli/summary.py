@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
-
-import typer
+from typing import ClassVar
 
 from unfooled.cli.command import Command, argument, option
-
-if TYPE_CHECKING:
-    from unfooled.metrics.summary import Summary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,23 +18,6 @@ class ShowSummary(Command):
     json: bool = option(False, "As JSON.")
 
     def run(self) -> None:
+        from unfooled.report.terminal import show_run
+
         show_run(self.folder, examples=self.examples, as_json=self.json)
-
-
-def show_run(path: Path, *, examples: int, as_json: bool, told: bool = False) -> Summary:
-    """Print a run, or its numbers as JSON. `told`: its notices were shown before."""
-    from rich.console import Console
-
-    from unfooled.metrics.summary import summarise
-    from unfooled.report.terminal import print_run
-    from unfooled.runs.file import RunFile
-
-    with closing(RunFile.read(path)) as file:
-        summary = summarise(file)
-        if as_json:
-            notices = (file.header.get("environment") or {}).get("notices") or []
-            more = {"missing": file.missing(), "run": str(path), "notices": notices}
-            typer.echo(json.dumps(summary.to_dict() | more, indent=2))
-        else:
-            print_run(Console(), file, summary, path=path, examples=examples, told=told)
-    return summary

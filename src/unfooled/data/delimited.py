@@ -15,12 +15,10 @@ from typing import Any, NamedTuple
 
 from unfooled.data.readers import LONGEST_ROW, Digest, Row, check_width, digest_file, line_place, text_lines
 from unfooled.errors import DataError
-from unfooled.files import FORMULA
 
 _MOST_LINES = 1 << 20  # of one record
-# A spreadsheet runs a cell that begins so. Our exports put an apostrophe before it and name in the last
-# column, as a JSON list, which cells of the row got one; so that what is read back is what was written.
-_SAFE_NAME = re.compile("'+" + FORMULA.pattern)
+# A spreadsheet runs a cell that begins as a formula. Our exports put an apostrophe before it and name in the
+# last column, as a JSON list, which cells of the row got one; so that what is read back is what was written.
 NEUTRALISED = "neutralised"
 EXPORTED = ("key", "outcome", "label", "label_name")  # how the header of our exports begins
 _QUOTED = re.compile(r'"(?:[^"]++|"")*+("?)')
@@ -111,7 +109,10 @@ class Delimited:
         check_width(self.name, len(record.cells))
         names = tuple(name.strip().removeprefix("\ufeff") for name in record.cells)
         if _is_neutralised(names):
-            names = tuple(name[1:] if _SAFE_NAME.match(name) else name for name in names)
+            from unfooled.files import FORMULA
+
+            safe = re.compile("'+" + FORMULA.pattern)
+            names = tuple(name[1:] if safe.match(name) else name for name in names)
         twice = sorted(name for name, times in Counter(names).items() if name and times > 1)
         if twice:
             raise DataError(f"{self.path}: column {twice[0]!r} occurs twice in the header", "rename one")

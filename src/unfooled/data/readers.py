@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from unfooled.errors import DataError
-from unfooled.extras import libraries_of
 
 # What a file may do to the memory and the time of who reads it. Parquet keeps to the same numbers.
 LONGEST_ROW = 1 << 24  # characters of a row; no text to attack is longer
@@ -447,6 +446,8 @@ class Parquet(TableOnDisk):
 
     @contextmanager
     def _file(self) -> Iterator[Any]:
+        from unfooled.extras import libraries_of
+
         with libraries_of("data", "pyarrow", needed_for="reading Parquet"):
             import pyarrow
             import pyarrow.parquet

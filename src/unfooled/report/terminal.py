@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,13 +16,26 @@ from rich.table import Table
 from rich.text import Text as Styled
 
 from unfooled.core.result import KEYWORD, Result, decided, decision_name
-from unfooled.metrics.summary import Summary
+from unfooled.metrics.summary import Summary, summarise
 from unfooled.report.diffs import Piece, as_written, output_pieces, pieces, visible
 from unfooled.report.tables import counts_line, footnotes, summary_rows
 from unfooled.runs.file import REMARK, RunFile
 
 _LONGEST = 60  # characters shown of an edited word
 _STYLES = {"same": "", "gone": "red strike", "new": "bold green"}
+
+
+def show_run(path: Path, *, examples: int, as_json: bool, told: bool = False) -> Summary:
+    """Print a run, or its numbers as JSON. `told`: its notices were shown before."""
+    with closing(RunFile.read(path)) as file:
+        summary = summarise(file)
+        if as_json:
+            notices = (file.header.get("environment") or {}).get("notices") or []
+            more = {"missing": file.missing(), "run": str(path), "notices": notices}
+            sys.stdout.write(json.dumps(summary.to_dict() | more, indent=2) + "\n")
+        else:
+            print_run(Console(), file, summary, path=path, examples=examples, told=told)
+    return summary
 
 
 def print_run(
