@@ -45,8 +45,9 @@ from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.search import allowed
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.questions import OWN, Marked, Pull, mark, require
+from unfooled.core.questions import OWN, Marked, Pull, mark
 from unfooled.core.recipe import Recipe
+from unfooled.core.victim import require_choice
 from unfooled.text import Text
 
 Order = Literal["recent", "gradient", "random"]
@@ -68,7 +69,7 @@ class Jsma:
     constraints: tuple[Constraint, ...] = ()
 
     def __post_init__(self) -> None:
-        require(self.order, Order, "order")
+        require_choice(self.order, Order, "order")
         if min(self.most, self.candidates, self.size or 1) < 1 or self.size == 0:
             raise ValueError("most, size and candidates are at least 1")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import add
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,9 +134,3 @@ class Pulled(NamedTuple):
     along: str
     keyword: str
     most: int
-
-
-def require(choice: str, choices: Any, name: str) -> None:
-    """Refuse what the Literal `choices` does not list."""
-    if choice not in get_args(choices):
-        raise ValueError(f"{name} must be one of {', '.join(get_args(choices))}, not {choice!r}")

@@ -8,7 +8,7 @@ import math
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,3 +201,9 @@ def _as_number(name: str, value: Any, default: float) -> float:
     except (TypeError, ValueError, OverflowError):
         kind = "number" if isinstance(default, float) else "whole number"
         raise VictimError(f"{name}={value} is not a {kind}", f"write {option(name, default)}") from None
+
+
+def require_choice(choice: str, choices: Any, name: str) -> None:
+    """Refuse what the Literal `choices` does not list."""
+    if choice not in get_args(choices):
+        raise ValueError(f"{name} must be one of {', '.join(get_args(choices))}, not {choice!r}")

@@ -13,7 +13,7 @@ import numpy as np
 
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.questions import require
+from unfooled.core.victim import require_choice
 from unfooled.text import Text
 
 Scale = Literal["cosine", "angular", "arccos"]
@@ -106,7 +106,7 @@ class SentenceSimilarity:
     published_for: str = "universal-sentence-encoder"
 
     def __post_init__(self) -> None:
-        require(self.scale, Scale, "scale")
+        require_choice(self.scale, Scale, "scale")
         require_window(self.window)
 
     @property

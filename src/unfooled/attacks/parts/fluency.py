@@ -13,7 +13,7 @@ from typing import Any, Literal
 from unfooled.attacks.parts.constraints import NextText, require_window
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.questions import require
+from unfooled.core.victim import require_choice
 from unfooled.resources.fluency import Score
 
 Against = Literal["original", "current"]
@@ -38,8 +38,8 @@ class Fluency:
     window: int | None = None
 
     def __post_init__(self) -> None:
-        require(self.measure, Measure, "measure")
-        require(self.against, Against, "against")
+        require_choice(self.measure, Measure, "measure")
+        require_choice(self.against, Against, "against")
         require_window(self.window)
 
     @property
@@ -72,7 +72,7 @@ class Grammar:
     window: int | None = None
 
     def __post_init__(self) -> None:
-        require(self.against, Against, "against")
+        require_choice(self.against, Against, "against")
         require_window(self.window)
 
     @property

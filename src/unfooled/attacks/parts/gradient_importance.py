@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.questions import GradientItem, Of, mark, require
+from unfooled.core.questions import GradientItem, Of, mark
+from unfooled.core.victim import require_choice
 
 DECIMALS = 3  # of a z-score: words closer than that are equals, whatever the last digits of a gradient say
 
@@ -31,7 +32,7 @@ class Gradient:
     least: float | None = None
 
     def __post_init__(self) -> None:
-        require(self.of, Of, "of")
+        require_choice(self.of, Of, "of")
 
     @property
     def asks(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from unfooled.attacks.parts.search import (
 )
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.questions import require
+from unfooled.core.victim import require_choice
 from unfooled.data.language import ENGLISH
 from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.text import Text, match_case
@@ -139,7 +139,7 @@ class MaskAndFill:
     ties: Ties = "nearest"
 
     def __post_init__(self) -> None:
-        require(self.mode, Mode, "mode")
+        require_choice(self.mode, Mode, "mode")
         require_stopwords(self.stopwords)
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:

@@ -15,7 +15,8 @@ import numpy as np
 from unfooled.attacks.parts.importance import Deletion
 from unfooled.core.attempt import Attempt, Row, Scored
 from unfooled.core.program import Ask, Program, ask
-from unfooled.core.questions import mark, require
+from unfooled.core.questions import mark
+from unfooled.core.victim import require_choice
 
 By = Literal["auto", "zero", "deletion"]
 Pick = Literal["highest", "lowest"]
@@ -42,7 +43,7 @@ class GreedySelect:
     by: By = "auto"
 
     def __post_init__(self) -> None:
-        require(self.by, By, "by")
+        require_choice(self.by, By, "by")
 
     @property
     def asks(self) -> tuple[str, ...]:
@@ -83,7 +84,7 @@ class AttentionSelect:
     pick: Pick = "highest"
 
     def __post_init__(self) -> None:
-        require(self.pick, Pick, "pick")
+        require_choice(self.pick, Pick, "pick")
 
     @property
     def asks(self) -> tuple[str, ...]:

@@ -25,9 +25,8 @@ from unfooled.core.questions import (
     Reduce,
     WordVectors,
     mark,
-    require,
 )
-from unfooled.core.victim import SPECIMEN, TextValue, softmax
+from unfooled.core.victim import SPECIMEN, TextValue, require_choice, softmax
 from unfooled.errors import CapabilityError, VictimError
 from unfooled.text import Text
 from unfooled.victims.torch.alignment import Alignment, align
@@ -70,7 +69,7 @@ class TorchWhiteBox:
     def gradients(
         self, texts: Sequence[Readable], labels: Sequence[int | None] | None = None, *, of: Of = "loss"
     ) -> list[WordVectors]:
-        require(of, Of, "of")
+        require_choice(of, Of, "of")
         columns = self._columns(labels, len(texts))
         readings = self._read(texts)
         found: dict[int, WordVectors] = {}
@@ -140,7 +139,7 @@ class TorchWhiteBox:
     def attention(
         self, texts: Sequence[Readable], *, layer: int = 0, reduce: Reduce = "mean-heads"
     ) -> list[Numbers]:
-        require(reduce, Reduce, "reduce")
+        require_choice(reduce, Reduce, "reduce")
         readings = self._read(texts)
         found: dict[int, Numbers] = {}
         for group, inputs in self._groups(readings):
@@ -203,7 +202,7 @@ class TorchWhiteBox:
         return [found[i] for i in range(len(readings))]
 
     def sentence_vectors(self, texts: Sequence[Readable], *, pool: Pool = "head") -> Numbers:
-        require(pool, Pool, "pool")
+        require_choice(pool, Pool, "pool")
         import torch
 
         # Words do not matter here. A specimen for no texts: only the model knows how wide its vectors are.

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from unfooled.core.questions import GradientItem, Numbers, Of, Pool, Reduce, WordVectors, require
-from unfooled.core.victim import Victim
+from unfooled.core.questions import GradientItem, Numbers, Of, Pool, Reduce, WordVectors
+from unfooled.core.victim import Victim, require_choice
 from unfooled.core.victim_oracle import DECIMALS
 from unfooled.errors import CapabilityError
 from unfooled.victims.torch.whitebox import WhiteBoxVictim, is_white_box
@@ -97,7 +97,7 @@ class SentenceOracle(_Inside):
 
 def open_gradients(victim: Victim, of: str) -> GradientOracle:
     """`gradients:loss`, `gradients:logit` or `gradients:squared-logits`."""
-    require(of or "loss", Of, "the gradient's object")
+    require_choice(of or "loss", Of, "the gradient's object")
     return GradientOracle(victim, of=cast(Of, of or "loss"))
 
 
@@ -113,7 +113,7 @@ def open_embeddings(victim: Victim, layer: str) -> EmbeddingOracle:
 
 def open_sentence_vectors(victim: Victim, pool: str) -> SentenceOracle:
     """`sentence:head` or `sentence:mean`."""
-    require(pool or "head", Pool, "the pool")
+    require_choice(pool or "head", Pool, "the pool")
     return SentenceOracle(victim, pool=cast(Pool, pool or "head"))
 
 

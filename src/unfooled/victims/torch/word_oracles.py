@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from unfooled.core.questions import OWN, Numbers, Projection, Pull, require
+from unfooled.core.questions import OWN, Numbers, Projection, Pull
 from unfooled.core.questions import Pool as _Pool
-from unfooled.core.victim import Victim
+from unfooled.core.victim import Victim, require_choice
 from unfooled.core.victim_oracle import Row, to_rows
 from unfooled.errors import CapabilityError, ResourceError
 from unfooled.resources.class_words import read_word_list
@@ -79,7 +79,7 @@ class DistanceOracle:
     batch_size = 2048
 
     def __init__(self, victim: Victim, pool: str) -> None:
-        require(pool, _Pool, "the pool")
+        require_choice(pool, _Pool, "the pool")
         self._victim = _with_method(victim, "sentence_vectors", "shows no sentence vectors", "embeddings")
         self._pool = pool
         # An example's own text comes with each of its questions.
