@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import subprocess
@@ -130,4 +129,4 @@ def test_threads_that_wait_do_not_spin_unless_the_user_says_so() -> None:
 
 
 def test_rubbish_is_looked_for_rarely() -> None:
-    assert watched("--version")["collected_after"] >= 100_000 > gc.get_threshold()[0]
+    assert watched("--version")["collected_after"] >= 100_000

@@ -88,7 +88,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", fake, [changed(Text("a great film").replace(1, "large"))])
     found = analyse(run, victim=fake, nearest=None, only=["words", "neighbours", "field"])
     assert "no neighbours: give a table of nearest words as --neighbours" in found.notes
-    assert "no field of embeddings: it needs a torch model as --model" in found.notes
+    assert "no field of embeddings: it needs a torch model as --model, and no --threshold" in found.notes
 
 
 def test_a_field_and_its_pictures(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ NOISE = 0.015  # two standard errors of a share near 95 % over so many trials
 @pytest.fixture(scope="module")
 def coverage() -> Any:
     """The bench's own functions: what the documentation shows and what is tested here are one."""
-    path = Path(__file__).parents[1] / "bench" / "coverage.py"
+    path = Path(__file__).parents[2] / "bench" / "coverage.py"
     spec = importlib.util.spec_from_file_location("bench_coverage", path)
     assert spec is not None
     assert spec.loader is not None

@@ -140,7 +140,7 @@ from pathlib import Path
 import toy_plan
 from unfooled.papers import carry_out
 from unfooled.papers.workers import helpers
-from unfooled.papers.runner import Watcher
+from unfooled.papers.runner import StageObserver
 
 before = carry_out.do
 
@@ -152,7 +152,7 @@ def slow(stage, runner, folder):
 carry_out.do = slow  # in the helper as well, which runs this file up to here
 if __name__ == "__main__":
     reviews, _, words, _ = toy_plan.plan()
-    with helpers(1, (reviews, words), Path(sys.argv[1]), None, Watcher()):
+    with helpers(1, (reviews, words), Path(sys.argv[1]), None, StageObserver()):
         time.sleep(600)
 """
 

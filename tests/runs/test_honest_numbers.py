@@ -305,7 +305,7 @@ def test_a_notice_is_printed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def noticing(recipe: Recipe, victim: Any) -> tuple[Recipe, list[str]]:
         return fit_recipe(recipe, victim)[0], ["a threshold was chosen for another encoder"]
 
-    monkeypatch.setattr("unfooled.runs.attack.prepared", noticing)
+    monkeypatch.setattr("unfooled.runs.attack.fit_recipe", noticing)
     (tmp_path / "d.csv").write_text("text,label\na great film,positive\nan awful film,negative\n")
     out = str(tmp_path / "r")
     command = ["attack", "-m", "fake", "-d", str(tmp_path / "d.csv"), "-a", "deepwordbug", "-o", out]

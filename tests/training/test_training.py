@@ -604,7 +604,7 @@ def test_families_are_listed_with_their_ranges(unfooled: Callable[..., tuple[str
     ranges = {one["name"]: one["ranges"] for one in listed}
     assert ranges["naive-bayes"]["alpha"] == "0.01–10 (log)"
     assert "word-cnn" in unfooled("train", "--list")[0]
-    assert "widths: 2+3+4 | 3+4+5" in unfooled("train", "--help")[0]
+    assert "2+3+4 | 3+4+5" in unfooled("train", "--list")[0]
 
 
 def test_the_python_examples_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,6 +184,7 @@ def attack(
         chosen = rows_for(whole, recipe, limit, seed=settings.seed, first=first)
         if chosen.notice:
             observer.noticed(chosen.notice)
+            notices = [*notices, chosen.notice]
         total = chosen.rows if rows is None else min(rows, chosen.rows)
         dataset = take(whole, total, seed=settings.seed, first=first)
     first_rows = islice(_chosen(iter(dataset), keys), _looks(keys))

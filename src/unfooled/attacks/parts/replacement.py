@@ -12,7 +12,8 @@ from unfooled.attacks.parts.candidates import Candidates, Neighbours
 from unfooled.attacks.parts.importance import PORTION
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.questions import OWN
+from unfooled.core.questions import OWN, Pool
+from unfooled.core.victim import require_choice
 from unfooled.errors import BudgetExhaustedError
 from unfooled.text import Text
 
@@ -86,8 +87,7 @@ class ClosestWord(FromVocabulary):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.pool not in ("head", "mean"):
-            raise ValueError("pool is one of head, mean")
+        require_choice(self.pool, Pool, "pool")
 
     @property
     def asks(self) -> tuple[str, ...]:
