@@ -281,6 +281,14 @@ def test_texts_that_nobody_finds_valid_do_not_count_as_valid(tmp_path: Path) -> 
     assert result.valid.low < result.valid.value < result.valid.high
 
 
+def test_a_suite_that_breaks_nothing_was_judged_all_the_same(tmp_path: Path) -> None:
+    rows = [("the plain film", "positive"), ("the bad film", "negative")] * 4
+    result = unfooled.stress(
+        ToyVictim(), toy_data(rows), toy_suite("beta"), out=tmp_path / "s", validity=lambda run: {}
+    )
+    assert result.worst == result.valid == Rate.of(8, 8)
+
+
 def test_what_cannot_be_done_is_left_out_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # where no words.json lies
     members = tuple(map(SuiteAttack, ("jsma@paper", "tack-on@paper", "nothing@1", "alpha@1")))

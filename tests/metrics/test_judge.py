@@ -471,8 +471,10 @@ def test_a_second_judge_is_asked_once_and_the_agreement_is_told(run: Path, chat:
     assert CliRunner().invoke(app, given).exit_code == 0
     assert len(Chat.asked) == 4
     with closing(RunFile.read(run)) as file:
-        assert file.measured(SECOND) == {0: 1.0, 1: 0.0, 2: 1.0, 3: 1.0}
-    assert agreement_of(run).n == 4
+        assert file.measured(f"{SECOND}:tiny") == {0: 1.0, 1: 0.0, 2: 1.0, 3: 1.0}
+    assert agreement_of(run, "tiny").n == 4
+    assert CliRunner().invoke(app, [*given[:-1], "other"]).exit_code == 0  # another judge, asked anew
+    assert [asked["model"] for asked in Chat.asked[4:]] == ["other"] * 4
 
 
 @measuring

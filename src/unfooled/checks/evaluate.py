@@ -361,7 +361,10 @@ def _report(
     attacked = [one for one in told if one.outcome != "skipped"]
     won = [one for one in attacked if one.outcome == "success"]
     warnings, tries = _tried(subject)
-    by_valid = Run(subject.attack_run).summary().accuracy_under_valid_attack
+    summary = Run(subject.attack_run).summary()
+    # The judge speaks of what the search heard, of all rows of the run: elsewhere the two do not compare.
+    same = not subject.looks.random and summary.total == len(subject.survival.active)
+    by_valid = summary.accuracy_under_valid_attack if same else None
     return ModelReport(
         name=subject.name,
         role=role,

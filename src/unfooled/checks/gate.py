@@ -131,13 +131,13 @@ def _worst_rate(result: Stress, rule: Rule) -> Rate:
     if rule.measure == "errors":
         return Rate.of(result.failures, result.n)
     if rule.measure == "recall":
-        known = {each.name: each.worst for each in result.classes}
-        if rule.label not in known:
+        known = {each.name.casefold(): each.worst for each in result.classes}
+        if rule.label.casefold() not in known:
             raise UserError(
                 f"--min-recall: the suite knows no class {rule.label!r}",
-                f"its classes are {', '.join(known)}",
+                f"its classes are {', '.join(each.name for each in result.classes)}",
             )
-        return known[rule.label]
+        return known[rule.label.casefold()]
     if rule.measure == "valid-accuracy":
         if result.valid is None:
             raise UserError(

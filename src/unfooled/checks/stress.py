@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -44,7 +43,7 @@ from unfooled.checks.worst_case import (
     write_state,
 )
 from unfooled.core.recipe import Recipe
-from unfooled.core.result import Example, Result
+from unfooled.core.result import ATTACKED, Example, Result
 from unfooled.core.session import (
     Settings,
     fit_recipe,
@@ -146,12 +145,7 @@ def stress(
         raise DataError(f"limit={limit} leaves nothing to attack", "limit is at least 1")
     if draws < 1 or draws % 2 == 0:
         raise UserError(f"draws={draws} makes no sense", "an odd number of draws decides by majority")
-    chosen = (
-        fitting_suite(victim) if suite is None else load_suite(suite) if isinstance(suite, str) else suite
-    )
-    chosen = chosen.without(*without)
-    if everywhere:
-        chosen = replace(chosen, version=f"{chosen.version.split('+')[0]}+changed")
+    chosen = _chosen_suite(victim, suite, without, everywhere)
     settings = settings or Settings()
     work = _Work(
         suite=chosen,
@@ -210,6 +204,7 @@ class _Work:
     draws: int
     validity: Validity
     watcher: EvaluationObserver
+    judged: bool = False  # whether somebody said of a run which of its texts are valid
     state: dict[str, Any] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     cautions: list[str] = field(default_factory=list)  # what the runs say beside their numbers
@@ -325,8 +320,8 @@ class _Work:
         return take(self.data, self.rows, seed=self.settings.seed, first=self.first)
 
     def _readable(self, most: int) -> list[Example]:
-        rows = iter(self._rows())
-        return list(islice((example for example in rows if not example.problem), most))
+        rows = take(self._rows(), most, seed=self.settings.seed, first=self.first)
+        return [example for example in rows if not example.problem]
 
     def _preflight(self, subject: EvaluatedModel) -> None:
         """On rows from the start of the data: the attacks see only those that the model gets right."""
@@ -403,6 +398,8 @@ class _Work:
             records[str(place)] = {"folder": name, "draws": draws, "seconds": 0.0}
             self._keep()
         found: dict[str, Any] = records[str(place)]
+        if Path(found["folder"]).name != found["folder"]:
+            raise RunFileError(f"{self.folder}: names a run outside itself", "begin anew with --restart")
         return found
 
     def _judge(
@@ -419,7 +416,9 @@ class _Work:
             return
         keys = [result.key for result in results]
         flags: Flags = bench.judged(subject, folder, keys=keys, same=True)
-        valid = self.validity(folder) or {}
+        said = self.validity(folder)
+        self.judged |= said is not None
+        valid = said or {}
         for key, result in zip(keys, results, strict=True):
             rows[key].tried |= result.tried is None or result.tried > 0
             rows[key].found[place] = flags[key]
@@ -440,7 +439,7 @@ class _Work:
         if subject.looks.random or not done:
             return
         last = _results_of(self.folder / done[max(done)].folder, rows)
-        again = [result for result in last if result.outcome in ("success", "failure")][:_ASKED_AGAIN]
+        again = [result for result in last if result.outcome in ATTACKED][:_ASKED_AGAIN]
         gap = same_again(self.victim, [_final(one) for one in again], [one.perturbed_probs for one in again])
         if gap <= _DIFFERENT:
             return
@@ -488,7 +487,7 @@ class _Work:
             n=len(found),
             clean=clean_rate(found),
             worst=worst_rate(found),
-            valid=valid_rate(found),
+            valid=valid_rate(found) if self.judged else None,
             attacks=attacks,
             left_out=tuple(self.left_out),
             classes=class_shares(found, self.victim.labels),

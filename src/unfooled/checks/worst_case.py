@@ -61,7 +61,7 @@ class AttackedRow:
 
     @property
     def invalid(self) -> float:
-        """The probability that no text which broke it is valid; texts that nobody judged count as valid."""
+        """At most the probability that no text that broke it is valid; what nobody judged counts as valid."""
         return 1.0 - max((self.valid.get(place, 1.0) for place in self.broken_by), default=0.0)
 
     @property
@@ -204,14 +204,12 @@ def worst_rate(rows: Sequence[AttackedRow]) -> Rate:
     return Rate.of(sum(row.state == "stands" for row in decided), len(decided))
 
 
-def valid_rate(rows: Sequence[AttackedRow]) -> Rate | None:
-    """A row that only doubtful texts broke stands by the probability that none of them is valid.
+def valid_rate(rows: Sequence[AttackedRow]) -> Rate:
+    """A row that only doubtful texts broke stands by at most the probability that none of them is valid.
 
     The interval is that of a share of so many rows: chance in the rows and doubt about a text both make a row
     count as right or not, and either is in it. That the judge itself may be off is not.
     """
-    if not any(row.valid for row in rows):
-        return None
     decided = [row for row in rows if row.state in ("wrong", "broken", "stands")]
     right = sum(row.invalid for row in decided if row.state != "wrong")
     return Rate.of(right, len(decided))

@@ -68,7 +68,7 @@ Examples:
                     self.second_model,
                     progress=lambda now, all_: bar.update(task, completed=now, total=all_),
                 )
-                agreement = agreement_of(self.folder)
+                agreement = agreement_of(self.folder, self.second_model)
         with closing(RunFile.read(self.folder)) as file:
             summary = summarise(file)
         found = summary.validity

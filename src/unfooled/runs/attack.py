@@ -177,7 +177,7 @@ def attack(
     resources = require_resources(recipe)
     open_inside(recipe.oracles(), victim)  # what does not fit is said before a run file is made
 
-    whole, total = dataset, len(dataset)
+    whole, looked_at, total = dataset, dataset, len(dataset)
     if limit is not None or rows is not None:
         from unfooled.runs.row_choice import rows_for, take
 
@@ -187,7 +187,8 @@ def attack(
             notices = [*notices, chosen.notice]
         total = chosen.rows if rows is None else min(rows, chosen.rows)
         dataset = take(whole, total, seed=settings.seed, first=first)
-    first_rows = islice(_chosen(iter(dataset), keys), _looks(keys))
+        looked_at = take(dataset, PREFLIGHT_EXAMPLES, seed=settings.seed, first=first)
+    first_rows = islice(_chosen(iter(dataset if keys is not None else looked_at), keys), _looks(keys))
     sample = [example for example in first_rows if not example.problem]
     report = task.preflight(victim, sample)
     observer.checked(report)

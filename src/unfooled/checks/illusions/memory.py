@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup, read_results, value_of
 from unfooled.checks.illusions.checks import IllusionCheck, is_compared, looked, note, unneeded
 from unfooled.checks.illusions.rewrites import lightly, padded
@@ -109,7 +111,8 @@ def _lost(
 ) -> Loss:
     """A text is lost where any of its rewritings gets another class."""
     texts: dict[int, list[TextValue]] = {}
-    for key in keys[:most]:
+    chosen = np.random.default_rng(0).permutation(len(keys))[:most]  # not the first: data may be sorted
+    for key in (keys[place] for place in sorted(chosen.tolist())):
         result = results[key]
         content = result.perturbed if edited else result.original
         texts[key] = [value_of(result, reword(content)) for reword in rewordings]

@@ -62,6 +62,7 @@ def run_state(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence[
         return
     remark = f"{5 * len(pairs)} queries, {3 * len(pairs)} of them in a fresh process"
     if not moved:
+        write_remark(subject.attack_run, STATE, "")  # what an earlier look may have found
         looked(subject, STATE, _WORDS, 2 * len(pairs), f"no answer depends on earlier questions; {remark}")
         return
     finding = (

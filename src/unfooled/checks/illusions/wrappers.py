@@ -157,8 +157,8 @@ class Votes(Wrapped):
         return shares
 
     def _votes(self, texts: Sequence[TextValue], draws: range) -> Probabilities:
-        decided = (drawn(self.inner, n).predict(texts).argmax(axis=1) for n in draws)
-        return np.asarray(np.sum([one_hot(one, len(self.labels)) for one in decided], axis=0))
+        votes = [_vote(drawn(self.inner, n).predict(texts)) for n in draws]
+        return np.asarray(np.sum(votes, axis=0))
 
     def settings(self) -> tuple[object, ...]:
         return (self.draws,)
@@ -185,6 +185,12 @@ class Guided(Wrapped):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "guide": portable(self.guide)}
+
+
+def _vote(scores: Probabilities) -> Probabilities:
+    """One vote per row, shared by the classes of a tie: a tie decides nothing."""
+    best = scores == scores.max(axis=1, keepdims=True)
+    return np.asarray(best / best.sum(axis=1, keepdims=True))
 
 
 def _lead(scores: Probabilities) -> Probabilities:

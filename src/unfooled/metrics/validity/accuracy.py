@@ -25,6 +25,7 @@ from unfooled.runs.file import JUDGE, REMARK, RunFile
 
 VALID = "valid"  # the measure: P(valid) of a success; beside it, valid/NAME is what it was made of
 DRAWS = 2000
+_PORTION = 1000  # rows whose draws are held at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +83,15 @@ def estimate(
 ) -> Validity:
     """From the measures of the successes. One that was not judged counts as valid."""
     chances = variant.valid(rows)
-    draws = variant.valid_draws(rows, DRAWS, seed=0) if rows else np.zeros((DRAWS, 0))
+    # The same numbers of the judge for every portion: they do not depend on the rows.
+    portions = (rows[start : start + _PORTION] for start in range(0, len(rows), _PORTION))
+    sums = sum(
+        (variant.valid_draws(portion, DRAWS, seed=0).sum(axis=1) for portion in portions), np.zeros(DRAWS)
+    )
     withstood = np.concatenate([np.ones(right), np.zeros(n - right - len(rows))])
     return Validity(
-        _mean_with_interval(np.append(withstood, 1.0 - chances), 1.0 - draws, withstood, n),
-        _mean_with_interval(chances, draws, np.zeros(0), len(rows)),
+        _mean_with_interval(np.append(withstood, 1.0 - chances), right + len(rows) - sums, n),
+        _mean_with_interval(chances, sums, len(rows)),
         n,
         len(rows),
         unjudged,
@@ -95,7 +100,7 @@ def estimate(
     )
 
 
-def _mean_with_interval(values: Values, draws: Values, certain: Values, n: int) -> tuple[float, float, float]:
+def _mean_with_interval(values: Values, sums: Values, n: int) -> tuple[float, float, float]:
     """The mean of values in [0, 1], and 95 % of what sampling and the judge's numbers leave possible.
 
     For each draw of the judge, the rows' own uncertainty is that of a share (Jeffreys), with as many rows as
@@ -107,7 +112,7 @@ def _mean_with_interval(values: Values, draws: Values, certain: Values, n: int) 
     spread = float(values.var())
     alike = n * mean * (1.0 - mean) / spread if spread > 1e-12 and 0.0 < mean < 1.0 else float(n)
     size = min(max(float(n), alike), 10.0 * n)
-    means = (certain.sum() + draws.sum(axis=1)) / n
+    means = sums / n
     rng = np.random.default_rng(1)
     possible = rng.beta(means * size + 0.5, (1.0 - means) * size + 0.5)
     low, high = np.percentile(possible, [2.5, 97.5])

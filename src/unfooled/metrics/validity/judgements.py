@@ -81,7 +81,14 @@ def _read(path: Path) -> Iterator[ReaderJudgement]:
             for number, line in enumerate(lines, 1):
                 try:
                     judgement = _parse(json.loads(line), path.name.partition(".")[0])
-                except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+                except (
+                    ArithmeticError,
+                    ValueError,
+                    TypeError,
+                    KeyError,
+                    AttributeError,
+                    RecursionError,
+                ) as error:
                     raise DataError(
                         f"{path}, line {number}: this is no judgement ({type(error).__name__}: {error})",
                         _REMEDY,
@@ -113,7 +120,7 @@ def _parse(given: dict[str, Any], source: str) -> ReaderJudgement | None:
     if "label_after" in given:
         return ReaderJudgement(*pair, label_kept=float(given["label_before"] == given["label_after"]))
     answers = [_AGREEMENT[str(answer).lower()] for answer in given["answers"]]
-    # JudgeAgreement that the meaning is kept is agreement that the label is.
+    # Agreement that the meaning is kept is agreement that the label is.
     kept = sum(answer > 0.5 for answer in answers) / len(answers)
     return ReaderJudgement(*pair, readers=len(answers), label_kept=kept)
 

@@ -71,6 +71,8 @@ def _variant(judge: Judge, language_model: bool | None) -> str:
 def _measure(path: Path, variant: Variant, progress: Callable[[int, int], None]) -> None:
     names = variant.features
     with closing(RunFile.read(path)) as file:
+        if file.writes:
+            raise UserError("the victim of this run writes text: there is no label to keep", "measure it")
         columns = {name: file.measured(f"{VALID}/{name}") for name in names}
         keys = [result.key for result in fallen(file)]
         where = file.path

@@ -22,7 +22,7 @@ from unfooled.errors import DataError, RunFileError, UserError
 from unfooled.extras import libraries_of
 from unfooled.metrics.measures import fallen, writing_measures
 from unfooled.metrics.validity.accuracy import VALID
-from unfooled.runs.file import RunFile
+from unfooled.runs.file import JUDGE, REMARK, RunFile
 
 SECOND = "second-judge"  # measure: 1 valid, 0 not; parts: label-kept and fluent
 KEY_VARIABLE = "UNFOOLED_JUDGE_KEY"
@@ -50,7 +50,8 @@ class JudgeAgreement:
         return f"second judge: agrees on {self.raw:.0%} of {self.n} texts, kappa {kappa}{more}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "kappa": None if math.isnan(self.kappa) else self.kappa}
+        unknown = {name: None for name in ("raw", "kappa") if math.isnan(getattr(self, name))}
+        return asdict(self) | unknown
 
 
 def ask_second_judge(
@@ -65,7 +66,7 @@ def ask_second_judge(
                 "the victim of this run writes text: there is no label to ask for", "leave it out"
             )
         labels, path = file.labels, file.path
-        known = file.measured(SECOND)
+        known = file.measured(_measure(model))
         results = [result for result in fallen(file) if result.key not in known]
     key = os.environ.get(KEY_VARIABLE, "")
     headers = {"authorization": f"Bearer {key}"} if key else {}
@@ -81,7 +82,9 @@ def ask_second_judge(
                     f"check the address, and the variable {KEY_VARIABLE} if it wants a key; "
                     "what it said so far is kept",
                 ) from error
-            rows = _rows(result.key, parse_answer(reply.content, labels), labels[result.label])
+            rows = _rows(
+                result.key, parse_answer(reply.content, labels), labels[result.label], _measure(model)
+            )
             with writing_measures(path) as put:
                 put(rows)
             progress(done, len(results))
@@ -116,23 +119,29 @@ def parse_answer(content: bytes, labels: Sequence[str]) -> tuple[str, bool] | No
     return (named[0], fluent) if named and isinstance(fluent, bool) else None
 
 
-def _rows(key: int, answer: tuple[str, bool] | None, true: str) -> list[tuple[str, int, float]]:
+def _measure(model: str) -> str:
+    """Each model has columns of its own: another one is another judge."""
+    return f"{SECOND}:{model}"
+
+
+def _rows(key: int, answer: tuple[str, bool] | None, true: str, measure: str) -> list[tuple[str, int, float]]:
     if answer is None:
-        return [(f"{SECOND}/unreadable", key, 1.0)]
+        return [(f"{measure}/unreadable", key, 1.0)]
     kept, fluent = answer[0] == true, answer[1]
     return [
-        (SECOND, key, float(kept and fluent)),
-        (f"{SECOND}/label-kept", key, float(kept)),
-        (f"{SECOND}/fluent", key, float(fluent)),
+        (measure, key, float(kept and fluent)),
+        (f"{measure}/label-kept", key, float(kept)),
+        (f"{measure}/fluent", key, float(fluent)),
     ]
 
 
-def agreement_of(run: Path, *, threshold: float = 0.5) -> JudgeAgreement:
+def agreement_of(run: Path, model: str, *, threshold: float = 0.5) -> JudgeAgreement:
     """The first judge decides for valid from `threshold` on."""
     with closing(RunFile.read(run)) as file:
-        first, second = file.measured(VALID), file.measured(SECOND)
-        unreadable = set(file.measured(f"{SECOND}/unreadable")) - set(second)
-    if not first:
+        first, second = file.measured(VALID), file.measured(_measure(model))
+        unreadable = set(file.measured(f"{_measure(model)}/unreadable")) - set(second)
+        judged = REMARK + JUDGE in file.header
+    if not judged:
         raise RunFileError(f"{run}: this run was not judged", "run: unfooled judge RUN")
     pairs = [(first[key] >= threshold, second[key] >= 0.5) for key in first if key in second]
     return agreement(pairs, unreadable=len(unreadable))
