@@ -12,7 +12,7 @@ PIP := $(BIN)/python -P -m pip --quiet
 FITS_LOCK := import platform as p, sys; sys.exit((p.system(), p.machine(), p.python_implementation(), \
 	sys.version_info[:2]) != ("Linux", "x86_64", "CPython", (3, 11)))
 
-.PHONY: demo test hostile check format docs dist bench clean
+.PHONY: demo test slow hostile check format docs dist bench clean
 
 # Train a small classifier on real reviews, attack it, print the table, write demo/report.
 demo: $(STAMP)
@@ -22,6 +22,10 @@ demo: $(STAMP)
 test: $(STAMP)
 	-$(BIN)/unfooled resources get all
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# Also what takes more than about ten seconds each.
+slow: $(STAMP)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --runslow
 
 # Every hostile file, answer and text, not just some of each; writes the table in docs/explanation/trust.md.
 hostile: $(STAMP)

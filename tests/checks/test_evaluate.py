@@ -198,6 +198,7 @@ def network() -> Victim:
     return planted.network(augmented=False)
 
 
+@pytest.mark.slow
 def test_an_adversarially_trained_network_is_not_called_an_illusion(tmp_path: Path, network: Victim) -> None:
     models: dict[str, Victim] = {
         "base": network,

@@ -75,6 +75,7 @@ def told(page: Page, text: str) -> None:
     page.locator("#saved", has_text=text).wait_for()
 
 
+@pytest.mark.slow
 def test_three_people_thirty_items_and_a_killed_server(
     browser: Browser, runs: list[Path], tmp_path: Path
 ) -> None:

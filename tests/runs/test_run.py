@@ -408,6 +408,7 @@ def test_an_endpoint_that_goes_down_stops_the_run_and_it_goes_on_later(tmp_path:
     assert list(run.results()) == list(local.results())
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
     def peak(rows: int) -> int:
         data = write_csv(tmp_path / f"{rows}.csv", sentences(rows))
@@ -425,6 +426,7 @@ def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
     assert large < small * 1.15
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_for_long_texts(tmp_path: Path) -> None:
     rows = [(" ".join(f"{text} {i}" for i in range(100)), label) for text, label in sentences(5)]
     data = write_csv(tmp_path / "long.csv", rows)  # about 1,000 words each

@@ -17,7 +17,7 @@ from unfooled.checks.replay import answers
 from unfooled.core.result import Result, decided
 from unfooled.core.victim import TextValue, Victim
 from unfooled.errors import VictimError
-from unfooled.runs.notes import write_remark
+from unfooled.runs.notes import read_remark, write_remark
 from unfooled.text import Text
 
 CAUSE = "answers that depend on earlier questions"
@@ -62,7 +62,8 @@ def run_state(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence[
         return
     remark = f"{5 * len(pairs)} queries, {3 * len(pairs)} of them in a fresh process"
     if not moved:
-        write_remark(subject.attack_run, STATE, "")  # what an earlier look may have found
+        if read_remark(subject.attack_run, STATE):
+            write_remark(subject.attack_run, STATE, "")  # an earlier look had found something
         looked(subject, STATE, _WORDS, 2 * len(pairs), f"no answer depends on earlier questions; {remark}")
         return
     finding = (
