@@ -266,6 +266,16 @@ class Registry:
             self._objects[key] = getattr(importlib.import_module(module), attribute)
         return self._objects[key]
 
+    def load_version(self, kind: str, name: str) -> Any:
+        """Of a kind whose things have versions: that behind `@`, or the first of them without it."""
+        base, _, version = name.partition("@")
+        versions = self.load(kind, base)
+        if not version:
+            return next(iter(versions.values()))
+        if version not in versions:
+            raise unknown_name(kind, name, [f"{base}@{known}" for known in versions])
+        return versions[version]
+
     @cached_property
     def _entry_points(self) -> Any:
         """Of all installed packages, read once: that takes longer than all else that is done here.

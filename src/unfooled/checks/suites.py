@@ -75,13 +75,8 @@ class Suite:
 
 def load_suite(name: str) -> Suite:
     """The suite of that name; a version stands behind `@`, and the first of them is meant without it."""
-    base, _, version = name.partition("@")
-    versions: Mapping[str, Suite] = registry.load("suite", base)
-    if not version:
-        return next(iter(versions.values()))
-    if version not in versions:
-        raise unknown_name("suite", name, [f"{base}@{known}" for known in versions])
-    return versions[version]
+    suite: Suite = registry.load_version("suite", name)
+    return suite
 
 
 def all_suites() -> Iterator[Suite]:

@@ -80,13 +80,8 @@ def load_recipe(name: str) -> Recipe:
         >>> unfooled.load_recipe("deepwordbug@paper").summary
         'misspells the most important words'
     """
-    base, _, version = name.partition("@")
-    versions: Mapping[str, Recipe] = registry.load("attack", base)
-    if not version:
-        return next(iter(versions.values()))
-    if version not in versions:
-        raise unknown_name("attack", name, [f"{base}@{known}" for known in versions])
-    return versions[version]
+    recipe: Recipe = registry.load_version("attack", name)
+    return recipe
 
 
 def all_recipes() -> Iterator[Recipe]:
