@@ -43,14 +43,7 @@ class CausalLM:
     def __call__(self, items: Sequence[str], /) -> list[Score]:
         if not items:
             return []
-        encoded = self.tokenizer(
-            list(items),
-            add_special_tokens=False,
-            split_special_tokens=True,
-            return_attention_mask=False,
-            verbose=False,
-        )["input_ids"]
-        rows = [[self._start, *ids[: self.window - 1]] for ids in encoded]
+        rows, _ = self._encode(items)
         scores = [Score(0.0, 0)] * len(items)
         for group in same_length([len(row) for row in rows], self.max_tokens):
             length = len(rows[group[0]])
@@ -71,27 +64,32 @@ class CausalLM:
         """Log-probability of each token, and which characters of the text it is; of the first `window`."""
         if not items:
             return []
-        encoded = self.tokenizer(
-            list(items),
-            add_special_tokens=False,
-            split_special_tokens=True,
-            return_attention_mask=False,
-            return_offsets_mapping=True,
-            verbose=False,
-        )
-        rows = [[self._start, *ids[: self.window - 1]] for ids in encoded["input_ids"]]
+        rows, places_of = self._encode(items, places=True)
         found: list[list[Token]] = [[] for _ in items]
         for group in same_length([len(row) for row in rows], self.max_tokens):
             if len(rows[group[0]]) == 1:
                 continue  # nothing to read
             values = self._log_probabilities([rows[i] for i in group]).tolist()
             for index, row in zip(group, values, strict=True):
-                places = encoded["offset_mapping"][index]
+                places = places_of[index]
                 found[index] = [
                     Token(start, end, round(value, 5))
                     for (start, end), value in zip(places, row, strict=False)
                 ]
         return found
+
+    def _encode(self, items: Sequence[str], *, places: bool = False) -> tuple[list[list[int]], Any]:
+        """Tokens behind the one that begins a text, and which characters they are where that is asked."""
+        encoded = self.tokenizer(
+            list(items),
+            add_special_tokens=False,
+            split_special_tokens=True,
+            return_attention_mask=False,
+            return_offsets_mapping=places,
+            verbose=False,
+        )
+        rows = [[self._start, *ids[: self.window - 1]] for ids in encoded["input_ids"]]
+        return rows, encoded.get("offset_mapping")
 
     def _totals(self, rows: list[list[int]]) -> list[float]:
         totals: list[float] = self._log_probabilities(rows).sum(dim=1).tolist()
