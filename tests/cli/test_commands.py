@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -14,7 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 from unfooled.cli.app import COMMANDS, app
+from unfooled.cli.attack import Attack
 from unfooled.cli.command import Command, argument, option
+from unfooled.cli.evaluate import Evaluate
 from unfooled.cli.options import Data
 from unfooled.cli.values import pairs, settings, several
 from unfooled.core.recipe import load_recipe, with_setting
@@ -76,7 +79,24 @@ def test_its_help_has_its_own_options_first_and_a_changed_default() -> None:
     told = invoke("probe", "--help").output
     assert told.index("--count") < told.index("--text-column")
     assert "datasets folder. [default: train]" in " ".join(told.split())
+    assert told.index("--split") < told.index("--text-column")  # named again in the class, for its place
     assert "--no-dry" not in told
+
+
+def test_every_command_that_takes_an_attack_changes_it_alike() -> None:
+    given: dict[str, Any] = {
+        "data": "d.csv",
+        "attack": "bae-r",
+        "encoder": "potion",
+        "masked_lm": "trigram",
+        "set_": ("search.fill.most=7",),
+    }
+    first = Attack(model="fake", **given).recipe()
+    assert first == Evaluate(models=("base=fake",), **given).recipe()
+    assert {"encode:potion", "fill:trigram"} <= set(first.oracles())
+    assert '"most": 7' in json.dumps(first.to_json())
+    with pytest.raises(UserError, match="--first and --limit"):
+        Attack(model="fake", data="d.csv", first=3, limit=4).run()
 
 
 def test_listing_the_commands_imports_none_of_them() -> None:

@@ -81,14 +81,13 @@ def build(name: str, kind: type[Command], help: str) -> TyperCommand:
 
 
 def _declared(kind: type[Command]) -> dict[str, Any]:
-    """How each field is typed. A class that only changes a default need not say it again."""
+    """How each field is typed, a class's own first; to change a default or a place, its name is enough."""
     found: dict[str, Any] = {}
     for owner in kind.__mro__:
         own: Mapping[str, Field[Any]] = vars(owner).get("__dataclass_fields__", {})
-        for name in vars(owner).get("__annotations__", {}):
-            if name in own and _DECLARED in own[name].metadata:
-                found.setdefault(name, own[name].metadata[_DECLARED])
-    return found
+        for name in filter(own.__contains__, vars(owner).get("__annotations__", {})):
+            found[name] = found.get(name) or own[name].metadata.get(_DECLARED)
+    return {name: declared for name, declared in found.items() if declared}
 
 
 def _parameter(name: str, declared: Any, hint: Any, default: Any) -> inspect.Parameter:

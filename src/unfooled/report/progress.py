@@ -1,8 +1,9 @@
-"""What a person sees while a model is trained."""
+"""What a person sees while a model is trained, or while something is counted towards a total."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -18,6 +19,14 @@ from rich.progress import (
 )
 
 from unfooled.training.observer import TrainObserver
+
+
+@contextmanager
+def counting(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar that is gone afterwards, and the function that moves it: so many done, of so many."""
+    with Progress(console=console, transient=True) as bars:
+        task = bars.add_task(escape(what))
+        yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
 class TrainProgress(TrainObserver):
