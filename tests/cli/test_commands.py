@@ -19,13 +19,13 @@ from unfooled.cli.attack import Attack
 from unfooled.cli.command import Command, argument, option
 from unfooled.cli.evaluate import Evaluate
 from unfooled.cli.options import Data
-from unfooled.cli.values import pairs, settings, several
 from unfooled.core.recipe import load_recipe, with_setting
 from unfooled.core.victim import as_type as victim_value
 from unfooled.defenses.settings import as_type as method_value
 from unfooled.errors import UserError
 from unfooled.plugins import registry
 from unfooled.training.families import find_family, settle
+from unfooled.values import pairs, settings, several
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,6 @@ def test_listing_the_commands_imports_none_of_them() -> None:
         "unfooled.cli",
         "unfooled.cli.app",
         "unfooled.cli.command",
-        "unfooled.cli.exits",
         "unfooled.errors",
         "unfooled.plugins",
     }

@@ -77,9 +77,8 @@ def test_a_tag_without_forms_is_its_own_part_of_speech() -> None:
 
 
 def word_edits(before: Text, after: Text, tagger: PennTagger) -> list[WordEdit]:
-    tags = tag_texts([before, after], tagger)
-    pairs = align(before.words, after.words, *tags)
-    return tagged_edits(before.words, after.words, *tags, pairs)
+    own, new = tag_texts([before, after], tagger)
+    return tagged_edits(before.words, after.words, own, new, align(before.words, after.words, own, new))
 
 
 def test_foreign_texts_are_aligned_by_part_of_speech() -> None:

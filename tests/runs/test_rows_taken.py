@@ -94,7 +94,7 @@ def test_a_class_that_is_missing_is_said_aloud(tmp_path: Path) -> None:
         def __init__(self) -> None:
             self.notices: list[str] = []
 
-        def noticed(self, message: str) -> None:
+        def note(self, message: str) -> None:
             self.notices.append(message)
 
     told = Told()

@@ -51,7 +51,7 @@ def test_a_function_with_chance_in_it_can_be_resumed(tmp_path: Path) -> None:
         def __init__(self) -> None:
             self.notices: list[str] = []
 
-        def noticed(self, message: str) -> None:
+        def note(self, message: str) -> None:
             self.notices.append(message)
 
     victims = [FunctionVictim(chance, labels=LABELS) for _ in range(2)]

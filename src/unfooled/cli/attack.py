@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
-from unfooled.cli.command import option
-from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.options import Clean, ModelOptions, OneAttack
-from unfooled.cli.values import listed, slug
+from unfooled.cli.command import Exit, interrupted, option
+from unfooled.cli.options import Clean, ModelOptions, OneAttack, slug
 from unfooled.errors import UserError
 from unfooled.plugins import registry
+from unfooled.values import listed
 
 if TYPE_CHECKING:
     from unfooled.core.recipe import Recipe

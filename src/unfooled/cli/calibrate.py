@@ -9,8 +9,7 @@ from typing import ClassVar, cast
 import typer
 
 from unfooled.cli.command import option
-from unfooled.cli.options import Clean, Data, Output, TrustCode, print_json
-from unfooled.cli.values import slug
+from unfooled.cli.options import Clean, Data, Output, TrustCode, print_json, slug
 from unfooled.errors import UserError
 from unfooled.plugins import registry
 

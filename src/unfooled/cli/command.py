@@ -1,4 +1,5 @@
-"""A command is a frozen dataclass: a field is an option, written once, and `run` is what the command does.
+"""A command is a frozen dataclass: a field is an option, written once, and `run` is what the command does;
+what that returns is its exit code.
 
 Commands are named in a table and imported when they run, so that `unfooled --help` costs nothing.
 """
@@ -10,15 +11,31 @@ import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import MISSING, Field, dataclass, field, fields
+from enum import IntEnum
 from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from unfooled.cli.exits import Exit
 from unfooled.plugins import registry
 
 _DECLARED = "unfooled.cli"  # in the metadata of a field: how it is typed
+
+
+class Exit(IntEnum):
+    DONE = 0
+    GATE_FAILED = 1
+    MISTAKE = 2  # the user can mend it; the message says how
+    SOME_ERRORS = 3  # finished, but some examples could not be attacked
+    GATE_UNDECIDED = 4  # too few examples to tell
+    INTERRUPTED = 130
+    NOT_READ = 141  # who reads the output stopped, as `head` does
+
+
+def interrupted(saved: str, remedy: str = "repeat the command to go on") -> Exit:
+    """Tell what is kept, and how to go on."""
+    typer.echo(f"interrupted: {saved}\n  → {remedy}", err=True)
+    return Exit.INTERRUPTED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import typer
 
-from unfooled.cli.command import argument, option
-from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.options import LabelMap, OneAttack, Output, Thresholds, TrustOptions, print_json
-from unfooled.cli.values import listed, slug
+from unfooled.cli.command import Exit, argument, interrupted, option
+from unfooled.cli.options import LabelMap, OneAttack, Output, Thresholds, TrustOptions, print_json, slug
 from unfooled.errors import UserError
+from unfooled.values import listed
 
 if TYPE_CHECKING:
     from unfooled.core.victim import Victim

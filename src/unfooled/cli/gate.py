@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
-from unfooled.cli.command import argument, option
-from unfooled.cli.exits import Exit
+from unfooled.cli.command import Exit, argument, option
 from unfooled.cli.options import Output, print_json
-from unfooled.cli.values import shares
 from unfooled.errors import RunFileError, UserError
+from unfooled.values import shares
 
 if TYPE_CHECKING:
     from unfooled.checks.gate import Judged, Rule

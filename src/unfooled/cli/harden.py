@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
-from unfooled.cli.command import Command, option
-from unfooled.cli.exits import Exit, interrupted
+from unfooled.cli.command import Command, Exit, interrupted, option
 from unfooled.cli.options import TrainingOptions, TrustOptions, check_resume, print_json
 from unfooled.errors import UserError
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from unfooled.cli.command import Command, option
-from unfooled.cli.values import columns, listed, literal, pairs, settings, several
 from unfooled.errors import UserError
 from unfooled.trust import trusting
+from unfooled.values import columns, listed, literal, pairs, settings, several
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -245,3 +246,8 @@ class Server(Command):
     token: str | None = option(
         None, "What visitors from elsewhere need; `new` makes one.", envvar="UNFOOLED_TOKEN"
     )
+
+
+def slug(*names: str) -> str:
+    """A folder's name, from the names of what is in it."""
+    return "-".join(re.sub(r"[^\w.@]+", "_", Path(name).name or name).strip("_") for name in names)

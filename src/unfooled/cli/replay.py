@@ -8,11 +8,9 @@ from typing import ClassVar
 
 import typer
 
-from unfooled.cli.command import argument, option
+from unfooled.cli.command import Exit, argument, option
 from unfooled.cli.evaluate import NamedModels
-from unfooled.cli.exits import Exit
-from unfooled.cli.options import print_json
-from unfooled.cli.values import slug
+from unfooled.cli.options import print_json, slug
 from unfooled.errors import UserError
 
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from unfooled.cli.command import option
-from unfooled.cli.exits import Exit, interrupted
+from unfooled.cli.command import Exit, interrupted, option
 from unfooled.cli.options import Data, Output, Thresholds, TrustOptions, check_resume, print_json
-from unfooled.cli.values import settings
 from unfooled.errors import UserError
+from unfooled.values import settings
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,10 +8,8 @@ from typing import ClassVar
 
 import typer
 
-from unfooled.cli.command import option
-from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.options import Attacking, Clean, ModelOptions, print_json
-from unfooled.cli.values import slug
+from unfooled.cli.command import Exit, interrupted, option
+from unfooled.cli.options import Attacking, Clean, ModelOptions, print_json, slug
 
 
 @dataclass(frozen=True, kw_only=True)

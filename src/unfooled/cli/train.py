@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import typer
 
-from unfooled.cli.command import Command, option
-from unfooled.cli.exits import Exit, interrupted
+from unfooled.cli.command import Command, Exit, interrupted, option
 from unfooled.cli.options import Clean, TrainingOptions, TrustCode, check_resume, print_json
-from unfooled.cli.values import listed
 from unfooled.plugins import registry
+from unfooled.values import listed
 
 if TYPE_CHECKING:
     from unfooled.training.trainer import Trained

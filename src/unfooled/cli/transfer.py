@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import typer
 
-from unfooled.cli.command import argument, option
-from unfooled.cli.exits import Exit
+from unfooled.cli.command import Exit, argument, option
 from unfooled.cli.options import LabelMap, ModelOptions, Output, print_json
 
 if TYPE_CHECKING:
@@ -32,22 +31,18 @@ Examples:
     again: bool = option(False, "Score again what was scored before.")
 
     def run(self) -> int:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
         from unfooled.checks.transfer import transfer
-        from unfooled.report.live_checks import TransferBar
+        from unfooled.report.progress import ProgressBars
         from unfooled.report.terminal import wide_console
         from unfooled.report.terminal_tables import transfers_table
 
         found: list[Transfer] = []
-        columns = (TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn())
-        with Progress(*columns, console=self.console(), transient=True) as progress:
-            bar = TransferBar(progress)
+        with ProgressBars(self.console()) as bars:
             # One model at a time: many large ones need not share the memory.
             for model in (*self.to, *self.more):
                 victim = self.load_model(model)
                 found += [
-                    transfer(run, victim, label_map=self.mapped_labels(), observer=bar, again=self.again)
+                    transfer(run, victim, label_map=self.mapped_labels(), observer=bars, again=self.again)
                     for run in self.runs
                 ]
         if self.json:

@@ -109,7 +109,7 @@ class LiveObserver(Observer):
         if self._progress.live.is_started:
             self._progress.stop()
 
-    def noticed(self, message: str) -> None:
+    def note(self, message: str) -> None:
         self._console.print(f"{_MARKS['warning']} {escape(visible(message))}", highlight=False)
 
     def checked(self, report: Preflight) -> None:
@@ -119,7 +119,7 @@ class LiveObserver(Observer):
                 line += f"\n  → {escape(visible(check.remedy))}"
             self._console.print(line, highlight=False)
 
-    def started(self, total: int, done: int) -> None:
+    def started(self, total: int, done: int = 0, *, what: str = "") -> None:
         self.total, self.done = total, done
         if done:
             self._console.print(f"going on: {done} of {total} examples are already finished", highlight=False)

@@ -18,6 +18,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from unfooled.progress import ProgressObserver
+from unfooled.report.diffs import visible
 from unfooled.training.observer import TrainObserver
 
 
@@ -27,6 +29,36 @@ def counting(console: Console, what: str) -> Iterator[Callable[[int, int], None]
     with Progress(console=console, transient=True) as bars:
         task = bars.add_task(escape(what))
         yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+class ProgressBars(ProgressObserver):
+    """A bar for each piece of work, one after the other."""
+
+    def __init__(self, console: Console) -> None:
+        self._bars = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(elapsed_when_finished=False),
+            console=console,
+        )
+        self._task: Any = None
+
+    def __enter__(self) -> ProgressBars:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def started(self, total: int, done: int = 0, *, what: str = "") -> None:
+        self._task = self._bars.add_task(escape(visible(what)), total=total, completed=done)
+
+    def advanced(self, count: int = 1) -> None:
+        self._bars.advance(self._task, count)
 
 
 class TrainProgress(TrainObserver):
@@ -59,7 +91,7 @@ class TrainProgress(TrainObserver):
     def note(self, message: str) -> None:
         self._console.print(message, highlight=False, markup=False)
 
-    def started(self, total: int, done: int) -> None:
+    def started(self, total: int, done: int = 0, *, what: str = "") -> None:
         self._stop()
         if done:
             self.note(f"going on after {done} of at most {total} steps")
