@@ -231,54 +231,46 @@ def _workers(one: dict[str, Any]) -> str:
 
 
 def _jsma(one: dict[str, Any]) -> str:
-    speed, word = one["reviews_per_minute"], one["milliseconds_per_word"]
-    head = ("blocks × reviews", "loop, reviews/min", "Unfooled, reviews/min", "ratio (range)")
-    head += (
-        "ratio of CPU time",
-        "goal",
-        "met",
-        "ms per changed word, loop / Unfooled",
-        "same outcome and text",
-    )
-    row = (
-        f"{one['blocks']} × {one['examples_per_block']}" + (" (quick)" if one.get("quick") else ""),
-        f"{speed['loop']:.0f}",
-        f"{speed['unfooled']:.0f}",
-        f"**{one['ratio']:.2f}×** ({min(one['ratios']):.2f}–{max(one['ratios']):.2f})",
-        f"{one['cpu_ratio']:.2f}×",
-        f"{one['goal']:g}×",
-        "yes" if one["ratio"] >= one["goal"] else "**no**",
-        f"{word['loop']:.1f} / {word['unfooled']:.1f}",
-        f"{percent(one['same'] / one['examples'])} ({one['same']}/{one['examples']})",
-    )
     note = (
         "\nAgainst a 64-unit LSTM on IMDB: 250 words, at most 35 changed, a dictionary of"
         f" {one['dictionary']:,} words. The loop handles one review at a time: a forward and a backward pass,"
         " a product with the dictionary, a word, and a forward pass to see whether the label has flipped.\n"
     )
-    return "## JSMA beside a plain loop\n\n" + table(head, [row]) + note
+    shown = _beside_loop(
+        one, "reviews", one["milliseconds_per_word"], "changed word", "outcome and text", digits=0
+    )
+    return "## JSMA beside a plain loop\n\n" + shown + note
 
 
 def _translation(one: dict[str, Any]) -> str:
-    speed, query = one["sentences_per_minute"], one["milliseconds_per_query"]
-    head = ("blocks × sentences", "loop, sentences/min", "Unfooled, sentences/min", "ratio (range)")
-    head += ("ratio of CPU time", "goal", "met", "ms per query, loop / Unfooled", "same sentence and output")
-    row = (
-        f"{one['blocks']} × {one['examples_per_block']}" + (" (quick)" if one.get("quick") else ""),
-        f"{speed['loop']:.1f}",
-        f"{speed['unfooled']:.1f}",
-        f"**{one['ratio']:.2f}×** ({min(one['ratios']):.2f}–{max(one['ratios']):.2f})",
-        f"{one['cpu_ratio']:.2f}×",
-        f"{one['goal']:g}×",
-        "yes" if one["ratio"] >= one["goal"] else "**no**",
-        f"{query['loop']:.1f} / {query['unfooled']:.1f}",
-        f"{percent(one['same'] / one['examples'])} ({one['same']}/{one['examples']})",
-    )
     note = (
         "\nThe attack `typo@important` on the reference Transformer, Multi30k en → de. The loop translates"
         " one text at a time with the library's `generate`.\n"
     )
-    return "## Translation beside a loop over single texts\n\n" + table(head, [row]) + note
+    shown = _beside_loop(
+        one, "sentences", one["milliseconds_per_query"], "query", "sentence and output", digits=1
+    )
+    return "## Translation beside a loop over single texts\n\n" + shown + note
+
+
+def _beside_loop(
+    one: dict[str, Any], texts: str, cost: dict[str, float], step: str, same: str, *, digits: int
+) -> str:
+    speed = one[f"{texts}_per_minute"]
+    head = (f"blocks × {texts}", f"loop, {texts}/min", f"Unfooled, {texts}/min", "ratio (range)")
+    head += ("ratio of CPU time", "goal", "met", f"ms per {step}, loop / Unfooled", f"same {same}")
+    row = (
+        f"{one['blocks']} × {one['examples_per_block']}" + (" (quick)" if one.get("quick") else ""),
+        f"{speed['loop']:.{digits}f}",
+        f"{speed['unfooled']:.{digits}f}",
+        f"**{one['ratio']:.2f}×** ({min(one['ratios']):.2f}–{max(one['ratios']):.2f})",
+        f"{one['cpu_ratio']:.2f}×",
+        f"{one['goal']:g}×",
+        "yes" if one["ratio"] >= one["goal"] else "**no**",
+        f"{cost['loop']:.1f} / {cost['unfooled']:.1f}",
+        f"{percent(one['same'] / one['examples'])} ({one['same']}/{one['examples']})",
+    )
+    return table(head, [row])
 
 
 def _one_word(one: dict[str, Any]) -> str:
