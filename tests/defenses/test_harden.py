@@ -451,32 +451,36 @@ def test_finished_is_finished(base: dict[str, str], tmp_path: Path) -> None:
 # -- mistakes --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("fact", {"wrods": 2}, "fact has no setting 'wrods'"),
+        ("fact", {"words": "two"}, "words=two is not a whole number"),
+        ("fact", {"words": 0}, "words=0 makes no sense"),
+        ("fact", {"weight": -1}, "weight=-1"),
+        ("fact", {"fresh": "perhaps"}, "fresh=perhaps"),
+        ("retune", {"epochs": 0}, "epochs=0"),
+        ("retune", {"keep": "first"}, "keep=first"),
+        ("adversarial-training", {"share": 2}, "share=2"),
+        ("freelb", {"steps": 0}, "steps=0"),
+    ],
+)
+def test_mistakes_in_settings_are_named(
+    base: dict[str, str], tmp_path: Path, method: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        harden(base["lstm"], singles(), method=method, out=tmp_path / "x", options=options)
+    assert not any(tmp_path.rglob("*.safetensors"))
+
+
 def test_mistakes_are_named(base: dict[str, str], tmp_path: Path) -> None:
     data, out = singles(), tmp_path / "x"
     with pytest.raises(UnknownNameError, match="no defense called 'fackt'"):
         harden(base["lstm"], data, method="fackt", out=out)
-    with pytest.raises(UserError, match="nothing to train on"):
-        harden(base["lstm"], method="fact", out=out)
-    with pytest.raises(UserError, match="fact has no setting 'wrods'"):
-        harden(base["lstm"], data, method="fact", out=out, options={"wrods": 2})
-    with pytest.raises(UserError, match="words=two is not a whole number"):
-        harden(base["lstm"], data, method="fact", out=out, options={"words": "two"})
-    with pytest.raises(UserError, match="words=0 makes no sense"):
-        harden(base["lstm"], data, method="fact", out=out, options={"words": 0})
-    with pytest.raises(UserError, match="weight=-1"):
-        harden(base["lstm"], data, method="fact", out=out, options={"weight": -1})
-    with pytest.raises(UserError, match="epochs=0"):
-        harden(base["lstm"], data, method="retune", out=out, options={"epochs": 0})
-    with pytest.raises(UserError, match="keep=first"):
-        harden(base["lstm"], data, method="retune", out=out, options={"keep": "first"})
-    with pytest.raises(UserError, match="fresh=perhaps"):
-        harden(base["lstm"], data, method="fact", out=out, options={"fresh": "perhaps"})
-    with pytest.raises(UserError, match="share=2"):
-        harden(base["lstm"], data, method="adversarial-training", out=out, options={"share": 2})
     with pytest.raises(UnknownNameError, match="no attack called"):
         harden(base["lstm"], data, method="adversarial-training", out=out, options={"attack": "nothing"})
-    with pytest.raises(UserError, match="steps=0"):
-        harden(base["lstm"], data, method="freelb", out=out, options={"steps": 0})
+    with pytest.raises(UserError, match="nothing to train on"):
+        harden(base["lstm"], method="fact", out=out)
     with pytest.raises(VictimError, match="trains torch models"):
         harden("fake", data, method="fact", out=out)
     with pytest.raises(UserError, match="is the model to harden"):

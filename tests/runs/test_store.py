@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -151,6 +152,12 @@ def test_tuples_and_lists_are_the_same_identity(tmp_path: Path) -> None:
         assert run.labels == ("a", "b")
 
 
+def refused(folder: Path, identity: dict[str, Any]) -> RunFileError:
+    with pytest.raises(RunFileError) as caught:
+        RunFile.open(folder, {"identity": identity})
+    return caught.value
+
+
 def test_another_identity_is_refused_and_named(tmp_path: Path) -> None:
     RunFile.open(tmp_path, HEADER).close()
     identity = {
@@ -159,15 +166,14 @@ def test_another_identity_is_refused_and_named(tmp_path: Path) -> None:
         "labels": ["neg", "pos"],
         "budget": 5,
     }
-    with pytest.raises(RunFileError) as caught:
-        RunFile.open(tmp_path, {"identity": identity})
-    assert caught.value.cause.splitlines()[1:] == [
+    refusal = refused(tmp_path, identity)
+    assert refusal.cause.splitlines()[1:] == [
         "    budget: (absent) → 5",
         '    recipe.parts: ["a","b"] → ["a","c"]',
         "    seed: 0 → 1",
     ]
-    assert "--out" in caught.value.remedy
-    assert "--restart" in caught.value.remedy
+    assert "--out" in refusal.remedy
+    assert "--restart" in refusal.remedy
     with RunFile.open(tmp_path, HEADER) as run:  # the refusal let go of the lock and changed nothing
         assert run.header["resumes"] == [{"host": "first"}]
     with RunFile.open(tmp_path, {"identity": identity}, restart=True) as run:
@@ -190,9 +196,7 @@ def test_other_fingerprints_are_named_in_words(tmp_path: Path) -> None:
         "resources": {"tag:perceptron": "perceptron 2", "encode:own": "3" * 64},
         "recipe": {"search": {"depth": 3}},
     }
-    with pytest.raises(RunFileError) as caught:
-        RunFile.open(tmp_path, {"identity": new})
-    assert caught.value.cause.splitlines()[1:] == [
+    assert refused(tmp_path, new).cause.splitlines()[1:] == [
         "    budget: none → 5",
         "    the data or the choice of rows changed (bbbbbbbb… → 22222222…)",
         "    recipe.search.depth: none → 3",
