@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,15 +85,8 @@ def measure(victim: Any, rows: Sequence[Row], blocks: int, block: int) -> dict[s
     recipe = with_setting(load_recipe("jsma"), "search.size", str(DICTIONARY))
     recipe = with_setting(recipe, "search.most", str(MOST))
     session = Session(victim, recipe)
-    figures, found = in_turns(
-        rows,
-        blocks,
-        block,
-        lambda part: reviews_one_by_one(victim, part),
-        lambda part, first: unfooled(session, part, first),
-        rate="reviews_per_minute",
-        cost="milliseconds_per_word",
-    )
+    loop, ours = partial(reviews_one_by_one, victim), partial(unfooled, session)
+    figures, found = in_turns(rows, blocks, block, loop, ours, texts="reviews", step="word")
     return figures | {
         "scenario": "jsma",
         "goal": GOAL,

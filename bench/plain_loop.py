@@ -23,10 +23,10 @@ def in_turns(
     loop: Callable[[Sequence[Row]], list[Theirs]],
     unfooled: Callable[[Sequence[Row], int], list[Ours]],
     *,
-    rate: str,
-    cost: str,
+    texts: str,
+    step: str,
 ) -> tuple[dict[str, Any], list[Ours]]:
-    """The figures of both sides, and our answers; `rate` and `cost` name texts per minute and ms per step.
+    """The figures of both sides, and our answers; `texts` and `step` name what is counted.
 
     Rows behind the last block warm both sides up.
     """
@@ -49,8 +49,10 @@ def in_turns(
         "blocks": blocks,
         "examples_per_block": block,
         "seconds": {side: sum(values) for side, values in seconds.items()},
-        rate: {side: 60 * total / sum(values) for side, values in seconds.items()},
-        cost: {side: 1000 * sum(values) / max(1, steps) for side, values in seconds.items()},
+        f"{texts}_per_minute": {side: 60 * total / sum(values) for side, values in seconds.items()},
+        f"milliseconds_per_{step}": {
+            side: 1000 * sum(values) / max(1, steps) for side, values in seconds.items()
+        },
         "ratios": ratios,
         "ratio": median(ratios),
         "cpu_ratio": median(a / b for a, b in zip(cpu["loop"], cpu["unfooled"], strict=True)),

@@ -17,24 +17,22 @@ steady it is. The ratio of CPU times beside it does not see other programs that 
 
 
 def write_report(results: dict[str, Any]) -> str:
-    others = ("workers", "jsma", "one-word", "translation", "switch", "startup")
-    scenarios = [one for name, one in results["scenarios"].items() if name not in others]
+    sections = {
+        "workers": _workers,
+        "jsma": _jsma,
+        "one-word": _one_word,
+        "translation": _translation,
+        "switch": _switch,
+        "startup": _startup,
+    }
+    scenarios = [one for name, one in results["scenarios"].items() if name not in sections]
     parts = [HEAD, _machine(results)]
     if scenarios:
         parts += [_speed(scenarios), _agreement(scenarios), _models(scenarios), _limit(scenarios)]
         parts.append(_masked(scenarios))
-    if "workers" in results["scenarios"]:
-        parts.append(_workers(results["scenarios"]["workers"]))
-    if "jsma" in results["scenarios"]:
-        parts.append(_jsma(results["scenarios"]["jsma"]))
-    if "one-word" in results["scenarios"]:
-        parts.append(_one_word(results["scenarios"]["one-word"]))
-    if "translation" in results["scenarios"]:
-        parts.append(_translation(results["scenarios"]["translation"]))
-    if "switch" in results["scenarios"]:
-        parts.append(_switch(results["scenarios"]["switch"]))
-    if "startup" in results["scenarios"]:
-        parts.append(_startup(results["scenarios"]["startup"]))
+    for name, section in sections.items():
+        if name in results["scenarios"]:
+            parts.append(section(results["scenarios"][name]))
     if scenarios:
         parts += [_explanations(scenarios), _differences(scenarios)]
     return "\n".join(part for part in parts if part)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from plain_loop import in_turns, read_arguments
@@ -71,15 +72,8 @@ def measure(victim: Any, pairs: Sequence[tuple[str, str]], blocks: int, block: i
     from unfooled.core.session import Session
 
     session = Session(victim, load_recipe("typo@important"))
-    figures, found = in_turns(
-        pairs,
-        blocks,
-        block,
-        lambda part: sentences_one_by_one(victim, part),
-        lambda part, first: unfooled(session, part, first),
-        rate="sentences_per_minute",
-        cost="milliseconds_per_query",
-    )
+    loop, ours = partial(sentences_one_by_one, victim), partial(unfooled, session)
+    figures, found = in_turns(pairs, blocks, block, loop, ours, texts="sentences", step="query")
     queries = sum(asked for _, _, asked in found)
     return figures | {"scenario": "translation", "goal": GOAL, "queries": queries}
 

@@ -20,7 +20,7 @@ from unfooled.core import session
 from unfooled.data.dataset import Dataset
 from unfooled.defenses import fact
 from unfooled.defenses.adversarial_training import AttackInLoop
-from unfooled.defenses.harden import harden
+from unfooled.defenses.harden import Hardened, harden
 from unfooled.defenses.methods import all_methods, find_method
 from unfooled.defenses.row_log import RowLog
 from unfooled.defenses.switch import Switch, as_text
@@ -280,6 +280,10 @@ def test_augment_with_samples(base: dict[str, str], tmp_path: Path) -> None:
         harden(base["lstm"], singles(), method="retune", out=tmp_path / "x", samples=samples)
 
 
+def harden_by_attack(model: str, out: Path, options: dict[str, Any], seen: Seen) -> Hardened:
+    return harden(model, singles(), method="adversarial-training", out=out, options=options, observer=seen)
+
+
 def test_adversarial_training_attacks_the_model_of_the_moment(
     base: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,14 +300,7 @@ def test_adversarial_training_attacks_the_model_of_the_moment(
     monkeypatch.setattr(AttackInLoop, "extras", watched)
     seen = Seen()
     options = {"attack": "deepwordbug", "share": 0.5, "budget": 60, "epochs": 2}
-    done = harden(
-        base["lstm"],
-        singles(),
-        method="adversarial-training",
-        out=tmp_path / "at",
-        options=options,
-        observer=seen,
-    )
+    done = harden_by_attack(base["lstm"], tmp_path / "at", options, seen)
     assert done.trained is not None
     assert len(fooled) == 2
     assert any(fooled)
@@ -316,14 +313,7 @@ def test_adversarial_training_fits_its_attack_to_the_model(base: dict[str, str],
     # gs-gr draws its words from the model's own vocabulary, which it only knows once it is fitted.
     seen = Seen()
     options = {"attack": "gs-gr", "share": 0.3, "budget": 200, "epochs": 1}
-    harden(
-        base["lstm"],
-        singles(),
-        method="adversarial-training",
-        out=tmp_path / "at",
-        options=options,
-        observer=seen,
-    )
+    harden_by_attack(base["lstm"], tmp_path / "at", options, seen)
     lines = (tmp_path / "at").rglob("attacked-0.jsonl")
     assert not [line for path in lines for line in path.read_text().splitlines() if '"error"' in line]
     (note,) = [note for note in seen.notes if "attacked texts fooled the model" in note]

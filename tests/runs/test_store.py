@@ -545,22 +545,17 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         RunFile.read(tmp_path)
 
 
-def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "message", "remedy"), [(99, "newer version", "upgrade"), (1, "older version", "--restart")]
+)
+def test_other_formats_are_refused(tmp_path: Path, version: int, message: str, remedy: str) -> None:
     with RunFile.open(tmp_path, HEADER) as run:
-        run._db.execute("UPDATE header SET value = '99' WHERE key = 'schema_version'")
-    with pytest.raises(RunFileError, match="newer version") as caught:
+        run._db.execute("UPDATE header SET value = ? WHERE key = 'schema_version'", (str(version),))
+    with pytest.raises(RunFileError, match=message) as caught:
         RunFile.read(tmp_path)
-    assert "upgrade" in caught.value.remedy
-    with pytest.raises(RunFileError, match="newer version"):
+    assert remedy in caught.value.remedy
+    with pytest.raises(RunFileError, match=message):
         RunFile.open(tmp_path, HEADER)
-
-
-def test_an_older_format_is_refused(tmp_path: Path) -> None:
-    with RunFile.open(tmp_path, HEADER) as run:
-        run._db.execute("UPDATE header SET value = '1' WHERE key = 'schema_version'")
-    with pytest.raises(RunFileError, match="older version") as caught:
-        RunFile.read(tmp_path)
-    assert "--restart" in caught.value.remedy
 
 
 def test_reading_changes_nothing(tmp_path: Path) -> None:

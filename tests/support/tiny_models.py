@@ -34,15 +34,10 @@ def wordpiece(pieces: Sequence[str] = PIECES, **more: Any) -> Any:
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
+    special = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    names = ["input_ids", "token_type_ids", "attention_mask"]
     return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        unk_token="[UNK]",
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        model_max_length=10**30,
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-        **more,
+        tokenizer_object=backend, model_max_length=10**30, model_input_names=names, **special, **more
     )
 
 
