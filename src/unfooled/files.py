@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from unfooled.errors import RunFileError, UserError
+
 _PART = ".part"
 FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # how a cell begins that a spreadsheet may run
 
@@ -40,6 +42,24 @@ def whole_file(path: Path) -> Iterator[Path]:
 def write_whole(path: Path, text: str) -> None:
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
+
+
+def write_named(
+    path: Path,
+    text: str,
+    error: type[UserError] = RunFileError,
+    remedy: str = "free some space or choose another path",
+) -> Path:
+    """What a user has named, with the folders above it; what stands in its way is told with a remedy."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")  # a pipe, say: nothing can be moved into its place
+        else:
+            write_whole(path.resolve(), text)
+    except OSError as reason:
+        raise error(f"{path}: cannot be written ({reason.strerror or reason})", remedy) from reason
+    return path
 
 
 def write_json(path: Path, content: Any, *, indent: int = 2) -> None:

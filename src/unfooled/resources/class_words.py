@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.errors import ResourceError, UserError
+from unfooled.files import write_named
 from unfooled.text import WORD
 
 KIND = "unfooled class words"
@@ -114,13 +115,7 @@ class ClassWords:
         ]
         text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
         text += ',\n "counts": {\n  ' + ",\n  ".join(lines) + "\n }\n}\n"
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise ResourceError(
-                f"{path}: cannot be written ({error.strerror})", "choose another --out"
-            ) from error
+        write_named(path, text, ResourceError, "choose another --out")
 
     @classmethod
     def read(cls, path: str | Path) -> ClassWords:
