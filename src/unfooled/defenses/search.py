@@ -35,10 +35,10 @@ from unfooled.training.study_file import (
     complete,
     completed,
     draw,
-    finished,
     give_up,
     open_study,
     require_optuna,
+    trials_left,
 )
 from unfooled.victims.loading import load_victim
 from unfooled.victims.thresholds import Thresholded
@@ -157,11 +157,7 @@ class _DefenseSearch:
     ) -> Found:
         import optuna
 
-        began = time.monotonic()
-        for number in range(len(finished(study)), trials):
-            if minutes is not None and number and time.monotonic() - began > minutes * 60:
-                self.observer.note(f"time is up after {number} of {trials} trials")
-                break
+        for number in trials_left(study, trials, minutes, self.observer):
             study.sampler = optuna.samplers.RandomSampler(seed=self.seed * 100_003 + number)
             self._try(study, number, trials)
         found = [_trial(trial) for trial in completed(study)]

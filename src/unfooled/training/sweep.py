@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,10 +19,10 @@ from unfooled.training.study_file import (
     complete,
     completed,
     draw,
-    finished,
     give_up,
     open_study,
     require_optuna,
+    trials_left,
     why_broken,
 )
 from unfooled.training.trainer import (
@@ -91,36 +91,22 @@ def sweep(
         return search.run(study, held, trials=trials, minutes=minutes, sampler=sampler)
 
 
+@dataclass
 class _Sweep:
-    def __init__(
-        self,
-        family: ClassifierFamily,
-        base: dict[str, Value],
-        ranges: Mapping[str, Range | Choice],
-        data: Prepared,
-        out: Path,
-        name: str,
-        observer: TrainObserver,
-    ) -> None:
-        self.family = family
-        self.base = base
-        self.ranges = ranges
-        self.data = data
-        self.out = out
-        self.name = name
-        self.observer = observer
+    family: ClassifierFamily
+    base: dict[str, Value]
+    ranges: Mapping[str, Range | Choice]
+    data: Prepared
+    out: Path
+    name: str
+    observer: TrainObserver
 
     def run(
         self, study: Any, held: dict[str, Any], *, trials: int, minutes: float | None, sampler: Sampler
     ) -> Trained:
         import optuna
 
-        began = time.monotonic()
-        # A trial that was cut off is no trial: its number is drawn again, from what came before it.
-        for number in range(len(finished(study)), trials):
-            if minutes is not None and number and time.monotonic() - began > minutes * 60:
-                self.observer.note(f"time is up after {number} of {trials} trials")
-                break
+        for number in trials_left(study, trials, minutes, self.observer):
             seed = int(self.base["seed"]) * 100_003 + number
             study.sampler = (
                 optuna.samplers.TPESampler(seed=seed, n_startup_trials=5)
