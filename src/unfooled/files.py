@@ -62,6 +62,27 @@ def write_named(
     return path
 
 
+def read_named(path: Path, what: str, error: type[UserError], remedy: str) -> str:
+    """The text of a file that a user has named; `what` it should be is told where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as reason:
+        raise error(f"{path}: {what} cannot be read ({reason.strerror})", remedy) from reason
+    except UnicodeDecodeError as reason:
+        raise error(f"{path}: {what} is not UTF-8 ({reason})", "save it as UTF-8") from reason
+
+
+def read_object(path: Path, error: type[UserError], other: str, remedy: str) -> dict[str, Any]:
+    """The JSON object in a file; `other` is said of a file that holds something else."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as reason:
+        raise error(f"{path} is not JSON: {reason}", remedy) from reason
+    if not isinstance(content, dict):
+        raise error(f"{path} {other}", remedy)
+    return content
+
+
 def write_json(path: Path, content: Any, *, indent: int = 2) -> None:
     write_whole(path, json.dumps(content, indent=indent, ensure_ascii=False) + "\n")
 
