@@ -19,6 +19,14 @@ def read_truth(value: Any) -> bool:
     return _TRUTH[word]
 
 
+def named_truth(name: str, value: Any, error: type[UserError], remedy: str) -> bool:
+    """Of the setting `name`; `error` for other words."""
+    try:
+        return read_truth(value)
+    except ValueError:
+        raise error(f"{name}={value} is neither true nor false", remedy) from None
+
+
 def read_number(value: Any, *, whole: bool) -> int | float:
     """A number; where it must be `whole`, 1e3 is 1000 and 2.5 is a ValueError."""
     if isinstance(value, bool) or value is None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
 from rich.markup import escape
@@ -31,7 +30,20 @@ def counting(console: Console, what: str) -> Iterator[Callable[[int, int], None]
         yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
-class ProgressBars(ProgressObserver):
+class StopsAtTheEnd:
+    """For `with`: what is shown live stops, however the end comes."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        raise NotImplementedError
+
+
+class ProgressBars(StopsAtTheEnd, ProgressObserver):
     """A bar for each piece of work, one after the other."""
 
     def __init__(self, console: Console) -> None:
@@ -45,23 +57,18 @@ class ProgressBars(ProgressObserver):
         )
         self._task: Any = None
 
-    def __enter__(self) -> ProgressBars:
-        self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bars.stop()
-
     def started(self, total: int, done: int = 0, *, what: str = "") -> None:
         self._task = self._bars.add_task(escape(visible(what)), total=total, completed=done)
+        self._bars.start()
 
     def advanced(self, count: int = 1) -> None:
         self._bars.advance(self._task, count)
 
+    def stop(self) -> None:
+        self._bars.stop()
 
-class TrainProgress(TrainObserver):
+
+class TrainProgress(StopsAtTheEnd, TrainObserver):
     """A bar of steps on standard error, and a line after each epoch."""
 
     def __init__(self, console: Console, title: str) -> None:
@@ -80,19 +87,11 @@ class TrainProgress(TrainObserver):
         self._task: Any = None
         self._loss = ""
 
-    def __enter__(self) -> TrainProgress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop()
-
     def note(self, message: str) -> None:
         self._console.print(message, highlight=False, markup=False)
 
     def started(self, total: int, done: int = 0, *, what: str = "") -> None:
-        self._stop()
+        self.stop()
         if done:
             self.note(f"going on after {done} of at most {total} steps")
         self._loss = ""
@@ -117,11 +116,11 @@ class TrainProgress(TrainObserver):
         self.note(f"trial {number} of {total}: {settings}")
 
     def tried(self, number: int, accuracy: float | None) -> None:
-        self._stop()
+        self.stop()
         if accuracy is not None:
             self.note(f"trial {number}: validation accuracy {accuracy:.3f}")
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         if self._task is not None:
             self._progress.stop()
             self._progress.remove_task(self._task)
@@ -148,4 +147,4 @@ class SearchProgress(HardenProgress):
     """A line per trial says it all."""
 
     def tried(self, number: int, accuracy: float | None) -> None:
-        self._stop()
+        self.stop()
