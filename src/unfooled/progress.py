@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class ProgressObserver:
     """Override what you need; the base watches in silence. What an attack or a training tells besides is in
@@ -15,3 +17,16 @@ class ProgressObserver:
 
     def advanced(self, count: int = 1) -> None:
         """So many more are finished."""
+
+
+class StopsAtTheEnd:
+    """For those that draw it, in a `with`: what is shown live stops, however the end comes."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        raise NotImplementedError

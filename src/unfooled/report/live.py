@@ -19,8 +19,8 @@ from rich.text import Text
 
 from unfooled.core.result import ATTACKED, Result
 from unfooled.core.session import Life
+from unfooled.progress import StopsAtTheEnd
 from unfooled.report.diffs import visible
-from unfooled.report.progress import StopsAtTheEnd
 from unfooled.runs.attack import Observer
 from unfooled.victims.preflight import Preflight
 

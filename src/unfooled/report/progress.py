@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -17,7 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from unfooled.progress import ProgressObserver
+from unfooled.progress import ProgressObserver, StopsAtTheEnd
 from unfooled.report.diffs import visible
 from unfooled.training.observer import TrainObserver
 
@@ -28,19 +28,6 @@ def counting(console: Console, what: str) -> Iterator[Callable[[int, int], None]
     with Progress(console=console, transient=True) as bars:
         task = bars.add_task(escape(what))
         yield lambda done, total: bars.update(task, completed=done, total=total)
-
-
-class StopsAtTheEnd:
-    """For `with`: what is shown live stops, however the end comes."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        raise NotImplementedError
 
 
 class ProgressBars(StopsAtTheEnd, ProgressObserver):
