@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Self
 
 from rich.console import Console
 from rich.markup import escape
@@ -20,7 +21,6 @@ from rich.text import Text
 from unfooled.core.result import ATTACKED, Result
 from unfooled.core.session import Life
 from unfooled.report.diffs import visible
-from unfooled.report.progress import StopsAtTheEnd
 from unfooled.runs.attack import Observer
 from unfooled.victims.preflight import Preflight
 
@@ -73,6 +73,19 @@ class TimeLeft:
         else:
             rest = spent / 2
         return max(rest, life.open) * elapsed / life.answered
+
+
+class StopsAtTheEnd:
+    """For `with`: what is shown live stops, however the end comes."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        raise NotImplementedError
 
 
 class LiveObserver(StopsAtTheEnd, Observer):

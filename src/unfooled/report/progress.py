@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,20 +16,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from unfooled.report.live import StopsAtTheEnd
 from unfooled.training.observer import TrainObserver
-
-
-class StopsAtTheEnd:
-    """For `with`: what is shown live stops, however the end comes."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        raise NotImplementedError
 
 
 class TrainProgress(StopsAtTheEnd, TrainObserver):
