@@ -12,7 +12,7 @@ import typer
 
 from unfooled.cli.command import Command, argument, option
 from unfooled.cli.exits import Exit
-from unfooled.errors import RunFileError
+from unfooled.errors import DataError, RunFileError
 
 if TYPE_CHECKING:
     from unfooled.metrics.validity.model import Judge
@@ -98,7 +98,10 @@ class FitJudge(Command):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled judge fit judgements/ -o mine.json --diagram reliability.svg
-  unfooled judge fit judgements/ mine.jsonl -o mine.json
+  unfooled study report study.db --judgements mine.jsonl
+  unfooled judge fit mine.jsonl -o mine.json
+\b
+Of few judgements the shipped judge is recalibrated, by a slope and an offset; what was done is printed.
 \b
 A line of a file is one JSON object: before, after, fluent, label_kept; or text, before, said_altered,
 judgements; or before, after, label_before, label_after; or before, after, answers.
@@ -121,9 +124,11 @@ judgements; or before, after, label_before, label_after; or before, after, answe
 
         from unfooled.files import write_whole
         from unfooled.metrics.validity.features import FEATURES
-        from unfooled.metrics.validity.fitting import fit_judge, measure_judgements
+        from unfooled.metrics.validity.fitting import measure_judgements
         from unfooled.metrics.validity.instruments import language_model_here, open_instruments
         from unfooled.metrics.validity.judgements import read_judgements
+        from unfooled.metrics.validity.model import load_judge
+        from unfooled.metrics.validity.validation import fit_judge
 
         given = read_judgements(self.judgements)
         with_model = language_model_here() if self.language_model is None else self.language_model
@@ -137,6 +142,7 @@ judgements; or before, after, label_before, label_after; or before, after, answe
             )
             judge = fit_judge(
                 measured,
+                shipped=load_judge(),
                 seed=self.seed,
                 progress=lambda what: bar.update(task, description=what),
                 measures={name: feature.title for name, feature in FEATURES.items()},
@@ -153,7 +159,11 @@ judgements; or before, after, label_before, label_after; or before, after, answe
             typer.echo(json.dumps(judge.record["figures"], indent=2))
             return
         for name, figures in judge.record["figures"].items():
-            typer.echo(f"{name}, on texts it was not fitted on:")
+            made = ", ".join(
+                f"{target.replace('_', ' ')} {how['method']}"
+                for target, how in judge.record["made"][name].items()
+            )
+            typer.echo(f"{name}: {made}; on texts whose original was in no fit and no choice:")
             for what, figure in figures.items():
                 typer.echo(f"  {what}: {_told(figure)}")
         typer.echo(f"judge: {self.out}")
@@ -163,19 +173,23 @@ def _diagram(judge: Judge) -> str:
     from unfooled.report.reliability import reliability_diagram, standalone
 
     name = next(iter(judge.variants))
-    figure = judge.record["figures"][name]["valid"]
+    figure = judge.record["figures"][name].get("valid")
+    if figure is None:
+        raise DataError(
+            "no text was judged for label and fluency both, so there is nothing to draw",
+            "leave out --diagram",
+        )
     return standalone(reliability_diagram(figure, title="P(valid): predicted and observed"))
 
 
 def _told(figure: dict[str, Any]) -> str:
-    if not figure:
-        return "nothing to count"
     if "auc" in figure:
         return (
             f"AUC {figure['auc']:.3f} ({figure['auc_low']:.3f} – {figure['auc_high']:.3f}), "
             f"calibration error {figure['calibration_error']:.3f} "
-            f"(a perfect judge: {figure['calibration_error_by_chance']:.3f}), "
-            f"{figure['positive']} of {figure['n']}"
+            f"(a perfect judge: {figure['calibration_error_by_chance']:.3f}, in one of twenty samples above "
+            f"{figure['calibration_error_by_bad_luck']:.3f}), "
+            f"{figure['positive']} of {figure['n']} texts, {figure['originals']} originals"
         )
     return (
         f"{figure['called_invalid']:.1%} ({figure['low']:.1%} – {figure['high']:.1%}, n = {figure['n']}) "
