@@ -23,7 +23,7 @@ from unfooled.cli.app import app
 from unfooled.errors import DataError, UserError
 from unfooled.metrics.summary import summarise
 from unfooled.metrics.validity import fitting, judging, validation
-from unfooled.metrics.validity.accuracy import VALID, estimate
+from unfooled.metrics.validity.accuracy import DRAWS, VALID, draws_of, estimate
 from unfooled.metrics.validity.features import FEATURES, Pair
 from unfooled.metrics.validity.fitting import folds, learners, measure_judgements
 from unfooled.metrics.validity.instruments import ALWAYS, open_instruments
@@ -202,6 +202,22 @@ def test_a_judged_run_has_both_numbers_everywhere(run: Path, tmp_path: Path) -> 
         '"', ""
     ).split(",")
     assert "accuracy under attack by valid texts" in summary._repr_html_()
+
+
+@measuring
+def test_a_judged_run_tells_what_else_its_judge_might_have_said(run: Path) -> None:
+    chances = judge(run, language_model=False)
+    with closing(RunFile.read(run)) as file:
+        draws = draws_of(file, [*chances, 99])
+    assert set(draws) == set(chances)
+    for key, values in draws.items():
+        assert values.shape == (DRAWS,)
+        assert 0 <= values.min() <= chances[key] <= values.max() <= 1
+
+
+def test_an_unjudged_run_has_no_draws(run: Path) -> None:
+    with closing(RunFile.read(run)) as file:
+        assert draws_of(file, [0, 1]) == {}
 
 
 @measuring

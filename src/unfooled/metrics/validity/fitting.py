@@ -9,10 +9,10 @@ as the rest together. Attacked texts of a panel, whose label nobody was asked ab
 share of kept labels that readers found: without them every edit to a far word would look like one of the
 label.
 
-Which measures, and how strongly weights are held back, is not settled by so few judgements. Each of a few
-settings is fitted, and their weights are averaged by how likely each makes texts of other originals
-(cross-validation on nothing but the texts that are fitted on); `validation` does the same inside each of its
-folds.
+So few judgements do not settle which measures to take. A short and a longer list are fitted and averaged,
+which makes one regression again. How strongly weights are held back is weighed by how likely it makes texts
+of other originals, by cross-validation on nothing but the texts that are fitted on; `validation` does the
+same inside each of its folds.
 
 Of few judgements no regression is made: the shipped one is recalibrated on them by a slope and an offset.
 """
@@ -41,7 +41,7 @@ _MORE: Mapping[Target, tuple[str, ...]] = {
     "fluent": (),  # thirty readers choose nothing
     "label_kept": ("protected", "praise-potion", "praise-minilm"),
 }
-_STRENGTHS = (1.0, 8.0)
+STRENGTHS = (0.5, 2.0, 8.0)  # with which weights are held back: the precision of their prior
 # What the judgements hardly show is believed before: readers of misspelt texts found none of them fluent.
 PRIORS = {"misspelt": 3.0}
 PANEL_WEIGHT = 0.03  # of one panel's suspicion, beside a reader who judged fluency
@@ -72,7 +72,7 @@ class Learner:
     """How one target of one variant is learned."""
 
     target: Target
-    settings: tuple[Setting, ...]
+    lists: tuple[tuple[str, ...], ...]  # of measures
     method: Method
     shipped: Regression | None  # to begin with where judgements are few
 
@@ -85,17 +85,21 @@ class Learner:
         return recalibrated(self.shipped, measured, self.target)
 
     def mixture(self, measured: Measured, seed: int) -> Mixture:
-        """How much each setting counts: by the likelihood that it gives to texts of other originals."""
+        """Each list counts the same, each of its strengths by how likely it makes other originals' texts."""
         fold = folds([judgement.group for judgement, _ in measured], INNER_FOLDS, seed)
-        losses = np.array(
-            [
-                sum(self._loss(measured, setting, fold, k) for k in range(INNER_FOLDS))
-                for setting in self.settings
-            ]
-        )
-        shares = np.exp(losses.min() - losses)
-        shares /= shares.sum()
-        return tuple(zip(self.settings, shares.tolist(), strict=True))
+        found: list[tuple[Setting, float]] = []
+        for names in self.lists:
+            settings = [Setting(names, strength) for strength in STRENGTHS]
+            losses = np.array(
+                [
+                    sum(self._loss(measured, setting, fold, k) for k in range(INNER_FOLDS))
+                    for setting in settings
+                ]
+            )
+            shares = np.exp(losses.min() - losses)
+            shares /= shares.sum() * len(self.lists)
+            found += zip(settings, shares.tolist(), strict=True)
+        return tuple(found)
 
     def _loss(self, measured: Measured, setting: Setting, fold: Values, k: int) -> float:
         inside = [pair for pair, own in zip(measured, fold, strict=True) if own != k]
@@ -113,7 +117,7 @@ def learners(measured: Measured, variant: str, shipped: Variant | None) -> dict[
     found: dict[Target, Learner] = {}
     for target in TARGETS:
         part = None if shipped is None else shipped.parts[target]
-        found[target] = Learner(target, settings(target, variant), _method(measured, target, part), part)
+        found[target] = Learner(target, _lists(target, variant), _method(measured, target, part), part)
     if all(learner.method == "as shipped" for learner in found.values()):
         raise DataError(
             f"there are fewer than {FEWEST} judgements on each of fluency, label and suspicion",
@@ -143,11 +147,11 @@ def _verdict(judgement: ReaderJudgement, target: Target) -> float | None:
     return None if target == "label_kept" and judgement.edited_label else value
 
 
-def settings(target: Target, variant: str) -> tuple[Setting, ...]:
-    choices = [_FEW[target], (*_FEW[target], *_MORE[target])] if _MORE[target] else [_FEW[target]]
-    if variant != FULL:
-        choices = [tuple(name for name in names if not FEATURES[name].needs) for names in choices]
-    return tuple(Setting(names, strength) for names in choices for strength in _STRENGTHS)
+def _lists(target: Target, variant: str) -> tuple[tuple[str, ...], ...]:
+    lists = (_FEW[target], (*_FEW[target], *_MORE[target])) if _MORE[target] else (_FEW[target],)
+    if variant == FULL:
+        return lists
+    return tuple(tuple(name for name in names if not FEATURES[name].needs) for names in lists)
 
 
 def folds(groups: Sequence[str], count: int, seed: int) -> Values:
