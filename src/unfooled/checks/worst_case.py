@@ -227,7 +227,7 @@ def valid_rate(rows: Sequence[AttackedRow], doubts: Doubts | None = None) -> Rat
         _invalid_draws(row, doubts) if row.state == "broken" else np.asarray(right)
         for row, right in zip(decided, standing, strict=True)
     ]
-    sums = np.sum(np.broadcast_arrays(*draws), axis=0, dtype=np.float64)
+    sums: Values = np.asarray(np.sum(np.broadcast_arrays(*draws), axis=0), dtype=np.float64)
     _, low, high = mean_with_interval(np.array(standing), sums, len(decided))
     return Rate(rate.value, min(low, rate.low), max(high, rate.high), rate.n)
 
