@@ -20,7 +20,15 @@ from planted import data as planted_data
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.checks.gate import Rule, apply_rules_to_stress, overall
 from unfooled.checks.suites import Suite, SuiteAttack, all_suites, fitting_suite, load_suite
-from unfooled.checks.worst_case import FILE, AttackShare, Stress, read_stress, write_state
+from unfooled.checks.worst_case import (
+    FILE,
+    AttackedRow,
+    AttackShare,
+    Stress,
+    read_stress,
+    valid_rate,
+    write_state,
+)
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe, load_recipe
@@ -279,6 +287,23 @@ def test_texts_that_nobody_finds_valid_do_not_count_as_valid(tmp_path: Path) -> 
     assert result.valid is not None
     assert result.valid.value == pytest.approx((3 + 0.8 + 4 * 0.1) / 9)
     assert result.valid.low < result.valid.value < result.valid.high
+
+
+def test_the_worst_case_by_valid_texts_carries_the_judges_own_doubt(tmp_path: Path) -> None:
+    """Nothing but the interval is wider where the judge might have said something else of every text."""
+    rows = [AttackedRow(key, 0, clean=True, found={1: False}, valid={1: 0.5}) for key in range(40)]
+    rows += [AttackedRow(key, 0, clean=True, found={1: True}) for key in range(40, 60)]
+    sure = valid_rate(rows)
+    other = np.linspace(0.05, 0.95, 200)  # the same for all texts: a judge is off for all of them at once
+    unsure = valid_rate(rows, {1: dict.fromkeys(range(40), other)})
+    assert sure.value == unsure.value == pytest.approx((20 + 40 * 0.5) / 60)
+    assert unsure.low < sure.low - 0.1
+    assert unsure.high > sure.high + 0.1
+    result = unfooled.stress(ToyVictim(failing=False), toy_data(), toy_suite("alpha"), out=tmp_path / "s")
+    rule = Rule("valid-accuracy", "min", 0.4)
+    (judged,) = apply_rules_to_stress(replace(result, valid=sure), [rule])
+    (doubted,) = apply_rules_to_stress(replace(result, valid=unsure), [rule])
+    assert doubted.rate.low == unsure.low < judged.rate.low
 
 
 def test_a_suite_that_breaks_nothing_was_judged_all_the_same(tmp_path: Path) -> None:

@@ -17,8 +17,10 @@ from typer.testing import CliRunner
 from study_runs import result, two_runs, write_run
 from unfooled.cli.app import app
 from unfooled.errors import DataError, RunFileError, UnknownNameError, UserError
+from unfooled.metrics.validity.judgements import read_judgements
 from unfooled.people.report import judged_words
 from unfooled.people.study.content import ORIGINAL, Item
+from unfooled.people.study.export import write_judgements
 from unfooled.people.study.figures import majority, read_figures, spread
 from unfooled.people.study.file import StudyFile, spaced_code, tidy_code
 from unfooled.people.study.protocols import Protocol, Question, load_protocol, names
@@ -424,6 +426,38 @@ def test_create_and_report_from_the_command_line(runs: list[Path], tmp_path: Pat
         unfooled("study", "serve", out, "--host", "0.0.0.0")
     with pytest.raises(UserError, match="needs a token"):
         unfooled("study", "serve", out, "--host", "0.0.0.0", "--allow-remote")
+
+
+@pytest.mark.parametrize("protocol", ["bae", "breaking-bert"])
+def test_answers_become_judgements_that_a_judge_is_fitted_on(
+    runs: list[Path], tmp_path: Path, protocol: str
+) -> None:
+    """Two of three find the first attack's texts fluent, one of three the second's; all keep the class."""
+
+    def answer(annotator: int, item: Item, question: str) -> int:
+        if item.kind == "check":
+            return item.expected[question]
+        if question in ("fluency", "naturalness"):
+            return 5 if annotator <= 2 - item.sources[0] else 3
+        return item.label if question == "label" else 4
+
+    mine = tmp_path / "mine.jsonl"
+    with made(runs, tmp_path / "s.db", protocol) as study:
+        answer_all(study, answer)
+        adversarial = [item for item in study.items if item.kind == "adversarial"]
+    told = unfooled("study", "report", tmp_path / "s.db", "--judgements", mine)
+    assert f"{len(adversarial)} judged texts written" in told
+    found = read_judgements([mine])
+    assert len(found) == len(adversarial)
+    assert {judgement.readers for judgement in found} == {3}
+    assert {judgement.label_kept for judgement in found} == {1.0}
+    assert {round(judgement.fluent or 0, 3) for judgement in found} == {0.667, 0.333}
+    assert all(judgement.before != judgement.after for judgement in found)
+
+
+def test_an_unanswered_study_gives_no_judgements(runs: list[Path], tmp_path: Path) -> None:
+    with made(runs, tmp_path / "s.db") as study, pytest.raises(DataError, match="no answer"):
+        write_judgements(study, tmp_path / "mine.jsonl")
 
 
 def test_codes_are_printed_once_for_each_person(runs: list[Path], tmp_path: Path) -> None:

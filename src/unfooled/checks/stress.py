@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +32,7 @@ from unfooled.checks.worst_case import (
     FILE,
     AttackedRow,
     AttackShare,
+    Doubts,
     State,
     Stress,
     broken_alone,
@@ -64,8 +66,12 @@ from unfooled.errors import (
     UserError,
     VictimError,
 )
+from unfooled.metrics.validity.accuracy import VALID as VALID_MEASURE
+from unfooled.metrics.validity.accuracy import draws_of
+from unfooled.metrics.validity.regression import Values
 from unfooled.plugins import registry
 from unfooled.runs.attack import PREFLIGHT_EXAMPLES, Run
+from unfooled.runs.file import RunFile
 from unfooled.runs.identity import differences
 from unfooled.runs.row_choice import take
 from unfooled.runs.task import task_for
@@ -274,7 +280,7 @@ class _Work:
             if share is not None:
                 done[place] = share
             self._look_again(bench, subject, rows, done)
-        result = self._result(subject, rows, self._shares(rows, done))
+        result = self._result(subject, rows, self._shares(rows, done), self._doubts(rows, done))
         self.state["result"] = result.to_dict()
         self.state["rows"] = [
             {"key": row.key, "label": row.label, "state": row.state, "broken_by": row.broken_by}
@@ -474,8 +480,27 @@ class _Work:
             )
         return tuple(found)
 
+    def _doubts(self, rows: Mapping[int, AttackedRow], done: Mapping[int, AttackShare]) -> Doubts:
+        """What else the judge of each run might have said of the texts that broke a row.
+
+        Of texts that somebody else judged nothing is known but what he said.
+        """
+        found: dict[int, dict[int, Values]] = {}
+        for place, share in done.items():
+            said = {row.key: row.valid[place] for row in rows.values() if place in row.valid}
+            if said:
+                with closing(RunFile.read(self.folder / share.folder)) as run:
+                    stored = run.measured(VALID_MEASURE)
+                    own = [key for key, chance in said.items() if stored.get(key) == chance]
+                    found[place] = draws_of(run, own)
+        return found
+
     def _result(
-        self, subject: EvaluatedModel, rows: Mapping[int, AttackedRow], attacks: tuple[AttackShare, ...]
+        self,
+        subject: EvaluatedModel,
+        rows: Mapping[int, AttackedRow],
+        attacks: tuple[AttackShare, ...],
+        doubts: Doubts,
     ) -> Stress:
         found = list(rows.values())
         states: dict[State, int] = {"stands": 0, "broken": 0, "wrong": 0, "undecided": 0, "error": 0}
@@ -489,7 +514,7 @@ class _Work:
             n=len(found),
             clean=clean_rate(found),
             worst=worst_rate(found),
-            valid=valid_rate(found) if self.judged else None,
+            valid=valid_rate(found, doubts) if self.judged else None,
             attacks=attacks,
             left_out=tuple(self.left_out),
             classes=class_shares(found, self.victim.labels),

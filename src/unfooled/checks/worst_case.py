@@ -11,11 +11,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from unfooled.errors import RunFileError
 from unfooled.files import write_json
 from unfooled.metrics.summary import Rate
+from unfooled.metrics.validity.accuracy import mean_with_interval
+from unfooled.metrics.validity.regression import Values
 
 FILE = "stress.json"
 FORMAT = 1
@@ -204,15 +208,37 @@ def worst_rate(rows: Sequence[AttackedRow]) -> Rate:
     return Rate.of(sum(row.state == "stands" for row in decided), len(decided))
 
 
-def valid_rate(rows: Sequence[AttackedRow]) -> Rate:
+Doubts: TypeAlias = Mapping[int, Mapping[int, Values]]  # place of an attack → key → P(valid) in each draw
+
+
+def valid_rate(rows: Sequence[AttackedRow], doubts: Doubts | None = None) -> Rate:
     """A row that only doubtful texts broke stands by at most the probability that none of them is valid.
 
     The interval is that of a share of so many rows: chance in the rows and doubt about a text both make a row
-    count as right or not, and either is in it. That the judge itself may be off is not.
+    count as right or not, and either is in it. That the judge itself may be off is in `doubts`: what else it
+    would have said of the texts, had its numbers come out otherwise, in the same draw for all rows.
     """
     decided = [row for row in rows if row.state in ("wrong", "broken", "stands")]
-    right = sum(row.invalid for row in decided if row.state != "wrong")
-    return Rate.of(right, len(decided))
+    standing = [0.0 if row.state == "wrong" else row.invalid for row in decided]
+    rate = Rate.of(sum(standing), len(decided))
+    if not doubts or not decided:
+        return rate
+    draws = [
+        _invalid_draws(row, doubts) if row.state == "broken" else np.asarray(right)
+        for row, right in zip(decided, standing, strict=True)
+    ]
+    sums: Values = np.asarray(np.sum(np.broadcast_arrays(*draws), axis=0), dtype=np.float64)
+    _, low, high = mean_with_interval(np.array(standing), sums, len(decided))
+    return Rate(rate.value, min(low, rate.low), max(high, rate.high), rate.n)
+
+
+def _invalid_draws(row: AttackedRow, doubts: Doubts) -> Values:
+    """As `AttackedRow.invalid`, in each draw."""
+    chances = [
+        doubts.get(place, {}).get(row.key, np.asarray(row.valid.get(place, 1.0))) for place in row.broken_by
+    ]
+    invalid: Values = 1.0 - np.max(np.broadcast_arrays(*chances), axis=0)
+    return invalid
 
 
 def first_broken(rows: Sequence[AttackedRow], place: int) -> int:

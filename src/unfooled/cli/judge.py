@@ -84,7 +84,10 @@ class FitJudge(JudgeOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled judge fit judgements/ -o mine.json --diagram reliability.svg
-  unfooled judge fit judgements/ mine.jsonl -o mine.json
+  unfooled study report study.db --judgements mine.jsonl
+  unfooled judge fit mine.jsonl -o mine.json
+\b
+Of few judgements the shipped judge is recalibrated, by a slope and an offset; what was done is printed.
 \b
 A line of a file is one JSON object: before, after, fluent, label_kept; or text, before, said_altered,
 judgements; or before, after, label_before, label_after; or before, after, answers.
@@ -98,9 +101,11 @@ judgements; or before, after, label_before, label_after; or before, after, answe
     def run(self) -> None:
         from unfooled.files import write_whole
         from unfooled.metrics.validity.features import FEATURES
-        from unfooled.metrics.validity.fitting import fit_judge, measure_judgements
+        from unfooled.metrics.validity.fitting import measure_judgements
         from unfooled.metrics.validity.instruments import language_model_here, open_instruments
         from unfooled.metrics.validity.judgements import read_judgements
+        from unfooled.metrics.validity.model import load_judge
+        from unfooled.metrics.validity.validation import fit_judge
         from unfooled.report.progress import counting
         from unfooled.report.reliability import diagram_of, figures_told
 
@@ -113,6 +118,7 @@ judgements; or before, after, label_before, label_after; or before, after, answe
         with self.console().status("fitting") as status:
             judge = fit_judge(
                 measured,
+                shipped=load_judge(),
                 seed=self.seed,
                 progress=status.update,
                 measures={name: feature.title for name, feature in FEATURES.items()},

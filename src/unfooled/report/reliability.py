@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from unfooled.errors import DataError
 from unfooled.metrics.validity.model import Judge
 from unfooled.report.charts import ChartLine, line_chart
 
@@ -42,28 +43,36 @@ def standalone(svg: str) -> str:
 
 def diagram_of(judge: Judge) -> str:
     """The diagram of P(valid) as a file of its own, with the judge's best variant."""
-    figure = judge.record["figures"][next(iter(judge.variants))]["valid"]
+    figure = judge.record["figures"][next(iter(judge.variants))].get("valid")
+    if figure is None:
+        raise DataError(
+            "no text was judged for label and fluency both, so there is nothing to draw",
+            "leave out --diagram",
+        )
     return standalone(reliability_diagram(figure, title="P(valid): predicted and observed"))
 
 
 def figures_told(judge: Judge) -> list[str]:
-    """A line for each figure, measured on texts that the judge was not fitted on."""
+    """How each variant was made, and a line for each figure on texts that it was not fitted on."""
     lines = []
     for name, figures in judge.record["figures"].items():
-        lines.append(f"{name}, on texts it was not fitted on:")
+        made = ", ".join(
+            f"{target.replace('_', ' ')} {how['method']}"
+            for target, how in judge.record["made"][name].items()
+        )
+        lines.append(f"{name}: {made}; on texts whose original was in no fit and no choice:")
         lines += [f"  {what}: {_told(figure)}" for what, figure in figures.items()]
     return lines
 
 
 def _told(figure: Mapping[str, Any]) -> str:
-    if not figure:
-        return "nothing to count"
     if "auc" in figure:
         return (
             f"AUC {figure['auc']:.3f} ({figure['auc_low']:.3f} – {figure['auc_high']:.3f}), "
             f"calibration error {figure['calibration_error']:.3f} "
-            f"(a perfect judge: {figure['calibration_error_by_chance']:.3f}), "
-            f"{figure['positive']} of {figure['n']}"
+            f"(a perfect judge: {figure['calibration_error_by_chance']:.3f}, in one of twenty samples above "
+            f"{figure['calibration_error_by_bad_luck']:.3f}), "
+            f"{figure['positive']} of {figure['n']} texts, {figure['originals']} originals"
         )
     return (
         f"{figure['called_invalid']:.1%} ({figure['low']:.1%} – {figure['high']:.1%}, n = {figure['n']}) "

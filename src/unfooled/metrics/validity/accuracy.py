@@ -58,24 +58,49 @@ class Validity:
 
 def validity_of(run: RunFile, right: int, fallen: Sequence[int], n: int) -> Validity | None:
     """Of a run that was judged, else None: `right` rows withstood, those with the keys `fallen` did not."""
+    found = _judge_of(run)
+    if found is None:
+        return None
+    judge, variant = found
+    rows = list(_measured(run, variant, fallen).values())
+    return estimate(variant, rows, right, n, unjudged=len(fallen) - len(rows), digest=judge.digest)
+
+
+def draws_of(run: RunFile, keys: Sequence[int]) -> dict[int, Values]:
+    """P(valid) of the texts found for these keys under each of `DRAWS` sets of the judge's numbers.
+
+    The same sets for every run that this judge has judged. Empty where nobody has.
+    """
+    found = _judge_of(run)
+    if found is None:
+        return {}
+    rows = _measured(run, found[1], keys)
+    if not rows:
+        return {}
+    draws = found[1].valid_draws(list(rows.values()), DRAWS, seed=0)
+    return {key: draws[:, place] for place, key in enumerate(rows)}
+
+
+def _judge_of(run: RunFile) -> tuple[Judge, Variant] | None:
     remark = run.header.get(REMARK + JUDGE)
     if not remark:
         return None
     try:
         judge = Judge.from_dict(remark["judge"], where=str(run.path))
-        variant = judge.variant(str(remark["variant"]))
+        return judge, judge.variant(str(remark["variant"]))
     except (KeyError, TypeError) as error:
         raise RunFileError(
             f"{run.path}: what it says of its judge is damaged ({error})",
             "judge it again: unfooled judge RUN",
         ) from error
+
+
+def _measured(run: RunFile, variant: Variant, keys: Sequence[int]) -> dict[int, Row]:
+    """What was measured of each text for which all was."""
     columns = {name: run.measured(f"{VALID}/{name}") for name in variant.features}
-    rows = [
-        {name: column[key] for name, column in columns.items()}
-        for key in fallen
-        if all(key in column for column in columns.values())
-    ]
-    return estimate(variant, rows, right, n, unjudged=len(fallen) - len(rows), digest=judge.digest)
+    return {
+        key: {name: column[key] for name, column in columns.items()} for key in keys if complete(columns, key)
+    }
 
 
 def estimate(
@@ -90,8 +115,8 @@ def estimate(
     )
     withstood = np.concatenate([np.ones(right), np.zeros(n - right - len(rows))])
     return Validity(
-        _mean_with_interval(np.append(withstood, 1.0 - chances), right + len(rows) - sums, n),
-        _mean_with_interval(chances, sums, len(rows)),
+        mean_with_interval(np.append(withstood, 1.0 - chances), right + len(rows) - sums, n),
+        mean_with_interval(chances, sums, len(rows)),
         n,
         len(rows),
         unjudged,
@@ -100,7 +125,7 @@ def estimate(
     )
 
 
-def _mean_with_interval(values: Values, sums: Values, n: int) -> tuple[float, float, float]:
+def mean_with_interval(values: Values, sums: Values, n: int) -> tuple[float, float, float]:
     """The mean of values in [0, 1], and 95 % of what sampling and the judge's numbers leave possible.
 
     For each draw of the judge, the rows' own uncertainty is that of a share (Jeffreys), with as many rows as

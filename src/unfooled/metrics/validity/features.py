@@ -1,8 +1,12 @@
 """What is measured of an original and its altered text, as numbers that the judge weighs.
 
-All but the shares of the whole text are taken per edited word, so that a long text with many small edits is
-not worse than a short one with few. Room for pictures of both texts, which would tell how alike look-alike
-characters look, is `_spelling`: today a word written with foreign or invisible characters is a non-word.
+Texts are measured as they are seen: characters without ink are left out, and a word that looks like the one
+it replaced is that one (`pictures`). What tells of fluency is taken per word or per edit, so that a long text
+with many small edits is not worse than a short one with few. What tells of the label is counted: one `not`
+is enough.
+
+The name of a measure stands for its definition. Runs keep measures by name, so one that is defined anew
+gets a new name.
 """
 
 from __future__ import annotations
@@ -26,29 +30,41 @@ from unfooled.language.inflection import tag_by_form
 from unfooled.language.protected import protected_words
 from unfooled.language.tagging import tag_texts
 from unfooled.metrics.validity.model import Row
+from unfooled.metrics.validity.pictures import Unlike, as_seen, without_invisible
+from unfooled.metrics.validity.surprise import Tokens, log_frequency, measure_surprise, texts_to_read
 from unfooled.resources.encoders import Vector
 from unfooled.resources.english import Speller
-from unfooled.resources.fluency import Token
 from unfooled.text import Text
 
-Tokens: TypeAlias = Callable[[Sequence[str]], list[list[Token]]]
 Said = TypeVar("Said")
 Encode: TypeAlias = Callable[[Sequence[str]], Sequence[Vector]]
 
-# MiniLM was tried as well: beside the other measures it got no weight, and it is the slower one.
-ENCODERS = ("potion",)
+ENCODERS = ("potion", "minilm")
 LANGUAGE_MODEL = "smollm2"
 WORD_VECTORS = "counter-fitted"
-_FOLLOWING = 2  # words behind an edit whose surprise counts
 _MOST = 3.0  # mistakes that are counted; more are as bad
 _SAME, _ALIKE = ("same", "synonym", "similar"), 0.5  # what WordNet calls alike is not further apart
+_ALONE = 0.4  # in place of a cosine, for a word that was put in or taken out: neither kept nor contradicted
 _CLEAR_COSINE = 0.15  # from here on a word has a polarity
+# Words that can come and go without telling anything.
+_LIGHT = frozenset(
+    ("a", "an", "the", "of", "to", "in", "on", "at", "and", "or", "for", "with", "by", "from", "as", "so")
+    + ("is", "are", "was", "were", "be", "been", "it", "its", "it's", "this", "that", "these", "those", "all")
+    + ("i", "you", "we", "he", "she", "they", "his", "her", "their", "my", "your", "our")
+)
 
 # The ends of the axis of polarity: what is good and what is bad, whatever is spoken of.
 _GOOD = """good great excellent wonderful superb fantastic enjoyable brilliant delightful best love loved
 beautiful amazing perfect interesting funny"""
 _BAD = """bad terrible awful horrible poor worst boring dreadful dull hate hated ugly disappointing waste
 stupid annoying lame"""
+# The same as texts, for the encoders.
+_PRAISE = ("it is great", "I loved it", "it works well", "I can only recommend it") + (
+    "a joy from beginning to end",
+)
+_BLAME = ("it is terrible", "I hated it", "it does not work", "I cannot recommend it") + (
+    "a pain from beginning to end",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +74,7 @@ class Feature:
     name: str
     title: str
     sign: Literal[1, -1]
-    needs: Literal["", "language-model"] = ""
+    needs: Literal["", "torch"] = ""  # what only the full judge has: the language model, the larger encoder
 
 
 FEATURES: dict[str, Feature] = {
@@ -69,22 +85,30 @@ FEATURES: dict[str, Feature] = {
         Feature("form", "share of the words with another form: number, tense, degree, part of speech", 1),
         Feature("form-per-edit", "share of the replaced words that changed their form", 1),
         Feature("agreement", "new mistakes of agreement: a or an, number, person", 1),
-        Feature("word-cosine", "mean cosine of the replaced words with what they became", -1),
-        Feature("spelling", "share of the edits that made a non-word", 1),
-        Feature("polarity", "change of polarity per edit", 1),
-        Feature("opposites", "share of the edits that are opposites or touch a negation", 1),
-        Feature("protected", "share of the edits that touch a name, number, link, handle or hashtag", 1),
+        Feature("misspelt", "share of the edits that made a non-word, each as far as it looks another", 1),
         Feature("two-of-a-kind", "share of the replaced words that became another of their kind", 1),
-        Feature("potion", "what the similarity of both texts, by the encoder potion, lacks to 1", 1),
-        Feature("lm-text", "log-probability lost per word", 1, "language-model"),
-        Feature("lm-lost", "log-probability lost by the whole text, as log(1 + x)", 1, "language-model"),
+        Feature("rarer", "how much rarer the words became, per word of the text, by log frequency", 1),
         Feature(
-            "lm-following",
+            "meaning-kept",
+            "mean cosine of the replaced words with what they became; words put in or taken out count 0.4",
+            -1,
+        ),
+        Feature("contradictions", "how many edits are opposites or touch a negation, as log(1 + x)", 1),
+        Feature("polarity-moved", "greatest change of polarity by one edit", 1),
+        Feature("protected", "share of the edits that touch a name, number, link, handle or hashtag", 1),
+        Feature("praise-potion", "how far the text moves between praise and blame, by the encoder potion", 1),
+        Feature("praise-minilm", "the same by the encoder MiniLM", 1, "torch"),
+        Feature("lm-lost", "log-probability lost by the whole text, as log(1 + x)", 1, "torch"),
+        Feature("lm-lost-per-word", "log-probability lost per word", 1, "torch"),
+        Feature("lm-lost-in-context", "the same, less what the rarer words would lose anywhere", 1, "torch"),
+        Feature(
+            "lm-behind",
             "greatest log-probability lost in the two words behind an edit, as log(1 + x)",
             1,
-            "language-model",
+            "torch",
         ),
-        Feature("lm-level", "surprise per token of the altered text", 1, "language-model"),
+        Feature("lm-per-word", "surprise per word of the altered text", 1, "torch"),
+        Feature("lm-misfit", "how much less likely its words are where they stand than anywhere", 1, "torch"),
     )
 }
 
@@ -132,17 +156,30 @@ class Instruments:
     speller: Speller
     encoders: dict[str, Encode]
     tokens: Tokens | None = None
+    unlike: Unlike | None = None  # how different two words look; None: nobody draws them
 
     def measure(self, pairs: Sequence[Pair]) -> list[Row]:
         """The measures of each pair by name."""
-        rows: list[dict[str, float]] = [self._words(pair) for pair in pairs]
+        seen = [
+            Pair(without_invisible(before), as_seen(before, after, self.unlike)) for before, after in pairs
+        ]
+        rows: list[dict[str, float]] = [self._words(pair) for pair in seen]
         for name, encode in self.encoders.items():
-            for row, (before, after) in zip(rows, _both(encode, pairs), strict=True):
-                row[name] = max(0.0, 1.0 - float(before @ after))
+            axis = self._axis(name)
+            for row, (before, after) in zip(rows, _both(encode, seen), strict=True):
+                row[f"praise-{name}"] = abs(float((after - before) @ axis))
         if self.tokens is not None:
-            for pair, row, (lost, won) in zip(pairs, rows, _both(self.tokens, pairs), strict=True):
-                row |= _surprise(pair, lost, won)
+            read = [texts_to_read(*pair) for pair in seen]
+            said = _both(self.tokens, [Pair(each.own, each.new) for each in read])
+            for row, text, tokens in zip(rows, read, said, strict=True):
+                row |= measure_surprise(text, *tokens, self.speller)
         return [{name: round(value, 6) for name, value in row.items()} for row in rows]
+
+    def _axis(self, name: str) -> Vector:
+        """From blame to praise, as the encoder has it."""
+        said = np.array(self.encoders[name]((*_PRAISE, *_BLAME)), dtype=np.float64)
+        axis = said[: len(_PRAISE)].mean(axis=0) - said[len(_PRAISE) :].mean(axis=0)
+        return np.asarray(axis / max(float(np.linalg.norm(axis)), 1e-9), dtype=np.float32)
 
     def _words(self, pair: Pair) -> dict[str, float]:
         before, after = Text(_plain(pair.before)), Text(_plain(pair.after))
@@ -161,12 +198,13 @@ class Instruments:
             "form": min(1.0, changed / words),
             "form-per-edit": changed / all_replaced,
             "agreement": min(_MOST, broken),
-            "word-cosine": self._word_cosine(replaced, relations),
-            "spelling": sum(map(self._spelling, edits)) / all_edits,
-            "polarity": self._polarity(edits) / all_edits,
-            "opposites": min(1.0, (relations.count("antonym") + touched["negation"]) / all_edits),
-            "protected": min(1.0, touched["protected"] / all_edits),
+            "misspelt": sum(map(self._misspelt, edits)) / all_edits,
             "two-of-a-kind": relations.count("co-hyponym") / all_replaced,
+            "rarer": sum(map(self._rarer, replaced)) / words,
+            "meaning-kept": self._meaning_kept(edits, replaced, relations),
+            "contradictions": math.log1p(relations.count("antonym") + touched["negation"]),
+            "polarity-moved": max(map(self._polarity_moved, edits), default=0.0),
+            "protected": min(1.0, touched["protected"] / all_edits),
         }
 
     def _changes_form(self, edit: WordEdit) -> bool:
@@ -179,40 +217,54 @@ class Instruments:
         before = tag_by_form(edit.before, edit.tag_before, table)
         return bool(changed_form(before, tag_by_form(edit.after, edit.tag_after, table)))
 
-    def _word_cosine(self, replaced: Sequence[WordEdit], relations: Sequence[str]) -> float:
-        if not replaced:
-            return 1.0
-        cosines = [
+    def _meaning_kept(
+        self, edits: Sequence[WordEdit], replaced: Sequence[WordEdit], relations: Sequence[str]
+    ) -> float:
+        kept = [
             max(self.vectors.cosine(edit.before, edit.after), _ALIKE if relation in _SAME else -1.0)
             for edit, relation in zip(replaced, relations, strict=True)
         ]
-        return sum(cosines) / len(cosines)
+        kept += [
+            _ALONE
+            for edit in edits
+            if edit.kind != "replace" and (edit.before or edit.after).lower() not in _LIGHT
+        ]
+        return sum(kept) / len(kept) if kept else 1.0
 
-    def _spelling(self, edit: WordEdit) -> bool:
-        """Whether a word was made that nobody knows, out of one that is known."""
-        return (
-            bool(edit.after) and not self._known(edit.after) and (not edit.before or self._known(edit.before))
-        )
+    def _rarer(self, edit: WordEdit) -> float:
+        return max(0.0, log_frequency(self.speller, edit.before) - log_frequency(self.speller, edit.after))
+
+    def _misspelt(self, edit: WordEdit) -> float:
+        """Whether a word was made that nobody knows, out of one that is known; less where it looks alike."""
+        if not edit.after or (edit.before and not self._known(edit.before)):
+            return 0.0
+        only_marks = edit.after != edit.before and _bare(edit.after) == edit.before  # façile, but not café
+        if self._known(edit.after) and not only_marks:
+            return 0.0
+        return 1.0 if self.unlike is None else self.unlike(edit.before, edit.after)
 
     def _known(self, word: str) -> bool:
-        if not word.isascii():
-            letters = unicodedata.normalize("NFKD", word).replace("’", "'")
-            if any(char.isalpha() and not char.isascii() for char in letters):
-                return False
-            word = "".join(char for char in letters if not unicodedata.combining(char))
-        stem = word.lower().removesuffix("'s")
+        stem = _bare(word).lower().removesuffix("'s")
+        if any(char.isalpha() and not char.isascii() for char in stem):
+            return False
         if not stem.isalpha():
             return not (any(map(str.isdigit, stem)) and any(map(str.isalpha, stem)))  # w0rd, but not 1990
         return stem in self.vectors.index or self.speller.knows(stem) or self.speller.knows_parts(stem)
 
-    def _polarity(self, edits: Sequence[WordEdit]) -> float:
-        """How far all edits together move the text between bad and good."""
-        moved = sum(self._clear_polarity(edit.after) - self._clear_polarity(edit.before) for edit in edits)
-        return abs(moved)
+    def _polarity_moved(self, edit: WordEdit) -> float:
+        return abs(self._clear_polarity(edit.after) - self._clear_polarity(edit.before))
 
     def _clear_polarity(self, word: str) -> float:
         value = self.vectors.polarity_of(word)
         return value if abs(value) >= _CLEAR_COSINE else 0.0
+
+
+def _bare(word: str) -> str:
+    """Without marks on its letters."""
+    if word.isascii():
+        return word
+    letters = unicodedata.normalize("NFKD", word).replace("’", "'")
+    return "".join(char for char in letters if not unicodedata.combining(char))
 
 
 def _both(ask: Callable[[Sequence[str]], Sequence[Said]], pairs: Sequence[Pair]) -> list[tuple[Said, Said]]:
@@ -239,34 +291,3 @@ def _touched(pair: Pair, edits: Sequence[WordEdit]) -> dict[str, int]:
         elif any(kind is not None and kind != "negation" for kind in (old, new)):
             found["protected"] += edit.before.casefold() != edit.after.casefold()
     return found
-
-
-def _surprise(pair: Pair, lost: Sequence[Token], won: Sequence[Token]) -> dict[str, float]:
-    before, after = Text(pair.before), Text(pair.after)
-    own, other = _by_word(before, lost), _by_word(after, won)
-    # As the texts are written: casing and spelling are part of how likely they are.
-    pairs = align_words(before.words, after.words)
-    total = sum(token.log_probability for token in lost) - sum(token.log_probability for token in won)
-    following = [0.0]
-    for edit in tagged_edits(before.words, after.words, ["X"] * len(own), ["X"] * len(other), pairs):
-        i = edit.place_before + bool(edit.before)
-        j = edit.place_after + bool(edit.after)
-        following.append(sum(own[i : i + _FOLLOWING]) - sum(other[j : j + _FOLLOWING]))
-    return {
-        "lm-text": total / max(1, len(before.words)),
-        "lm-lost": math.log1p(max(0.0, total)),
-        "lm-following": math.log1p(max(following)),
-        "lm-level": -sum(token.log_probability for token in won) / max(1, len(won)),
-    }
-
-
-def _by_word(text: Text, tokens: Sequence[Token]) -> list[float]:
-    """Log-probability of each word: of the tokens that are part of it."""
-    sums = [0.0] * len(text.words)
-    word = 0
-    for token in tokens:
-        while word < len(sums) and text.starts[word] + len(text.words[word]) <= token.start:
-            word += 1
-        if word < len(sums) and token.end > text.starts[word]:
-            sums[word] += token.log_probability
-    return sums

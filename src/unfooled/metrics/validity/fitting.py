@@ -1,324 +1,255 @@
-"""Fit the judge on what readers said, and say how good it is on texts it never saw.
+"""Fit the judge on what readers said.
 
 Three regressions. *said_altered* is fitted on panels of readers ("written by a person or altered by a
 computer"), on shares, and then stretched so that it gives the chance of a majority. *fluent* is fitted on
 readers who judged fluency; a panel's suspicion counts a little beside them, with an offset of its own.
 *label_kept* is fitted on readers who judged the label, and on pairs that people edited until the label was
-another: these show what an edit of the label looks like, not how often attacks make one, so they weigh as
-much as the rest together.
+another. These show what an edit of the label looks like, not how often attacks make one: they weigh as much
+as the rest together. Attacked texts of a panel, whose label nobody was asked about, count a little with the
+share of kept labels that readers found: without them every edit to a far word would look like one of the
+label.
+
+So few judgements do not settle which measures to take. A short and a longer list are fitted and averaged,
+which makes one regression again. How strongly weights are held back is weighed by how likely it makes texts
+of other originals, by cross-validation on nothing but the texts that are fitted on; `validation` does the
+same inside each of its folds.
+
+Of few judgements no regression is made: the shipped one is recalibrated on them by a slope and an offset.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from unfooled.errors import DataError
 from unfooled.metrics.validity.features import FEATURES, Instruments, Pair
-from unfooled.metrics.validity.judgements import ReaderJudgement
-from unfooled.metrics.validity.model import FULL, REDUCED, TARGETS, Judge, Row, Target, Variant
-from unfooled.metrics.validity.regression import (
-    Regression,
-    Values,
-    area_under_curve,
-    fit_weights,
-    probability,
-    standardisation,
-)
-from unfooled.rates import wilson
+from unfooled.metrics.validity.judgements import ReaderJudgement, edited_sentences
+from unfooled.metrics.validity.model import FULL, TARGETS, Row, Target, Variant
+from unfooled.metrics.validity.regression import Regression, Values, fit_weights, probability, standardisation
 
-CANDIDATES: Mapping[Target, tuple[str, ...]] = {
-    "said_altered": (
-        *("altered", "edited", "form", "two-of-a-kind"),
-        *("lm-text", "lm-following", "lm-level"),
-    ),
-    "fluent": ("form-per-edit", "agreement", "two-of-a-kind", "spelling", "lm-lost", "lm-following"),
-    "label_kept": ("word-cosine", "polarity", "opposites", "protected", "potion"),
+_FEW: Mapping[Target, tuple[str, ...]] = {
+    "said_altered": ("edited", "form", "rarer", "lm-lost-in-context", "lm-behind", "lm-misfit"),
+    "fluent": ("form-per-edit", "agreement", "two-of-a-kind", "misspelt", "lm-lost", "lm-behind"),
+    "label_kept": ("meaning-kept", "contradictions", "polarity-moved"),
 }
+_MORE: Mapping[Target, tuple[str, ...]] = {
+    "said_altered": ("altered", "form-per-edit", "two-of-a-kind", "lm-lost-per-word", "lm-per-word"),
+    "fluent": (),  # thirty readers choose nothing
+    "label_kept": ("protected", "praise-potion", "praise-minilm"),
+}
+STRENGTHS = (0.5, 2.0, 8.0)  # with which weights are held back: the precision of their prior
 # What the judgements hardly show is believed before: readers of misspelt texts found none of them fluent.
-PRIORS = {"spelling": 3.0}
-STRENGTH: Mapping[Target, float] = {"said_altered": 5.0, "fluent": 0.5, "label_kept": 2.0}
+PRIORS = {"misspelt": 3.0}
 PANEL_WEIGHT = 0.03  # of one panel's suspicion, beside a reader who judged fluency
+PANEL_LABEL_WEIGHT = 0.3  # of a panel's text, beside one whose label a reader judged
 UNALTERED_WEIGHT = 0.3  # of a text that nobody altered, beside one that an attack altered
-FOLDS, REPEATS, RESAMPLES, BINS = 10, 5, 200, 5
-KEEP = 0.8  # of the valid texts stay above the threshold
+INNER_FOLDS = 4
+ENOUGH, EACH_SIDE = 30, 5  # texts that a regression is fitted on, and how many of them on either side
+FEWEST = 5  # texts that the shipped judge is recalibrated on
+_SLOPE_STRENGTH = 4.0  # how much the shipped slope is believed
 _BATCH = 64
 
-Measured = Sequence[tuple[ReaderJudgement, Row]]
-Progress = Callable[[str], None]
+Measured: TypeAlias = Sequence[tuple[ReaderJudgement, Row]]
+Method: TypeAlias = Literal["fitted", "recalibrated", "as shipped"]
+
+
+class Setting(NamedTuple):
+    """What is chosen before a fit: the measures, and how strongly their weights are held back."""
+
+    measures: tuple[str, ...]
+    strength: float
+
+
+Mixture: TypeAlias = tuple[tuple[Setting, float], ...]  # settings, and how much each counts
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
-    """Texts of about the same probability: the mean of it, how often it came true, how many."""
+class Learner:
+    """How one target of one variant is learned."""
 
-    predicted: float
-    observed: float
-    low: float
-    high: float
-    n: int
+    target: Target
+    lists: tuple[tuple[str, ...], ...]  # of measures
+    method: Method
+    shipped: Regression | None  # to begin with where judgements are few
 
+    def learn(self, measured: Measured, seed: int) -> Regression:
+        if self.method == "fitted":
+            return fit_mixture(measured, self.target, self.mixture(measured, seed))
+        assert self.shipped is not None
+        if self.method == "as shipped":
+            return self.shipped
+        return recalibrated(self.shipped, measured, self.target)
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """How well a probability tells unseen texts apart, and whether it can be taken as one."""
-
-    name: str
-    n: int
-    positive: int
-    auc: float
-    auc_low: float
-    auc_high: float
-    calibration_error: float
-    calibration_error_by_chance: float  # what a perfect judge would show on so few texts
-    bins: tuple[Bin, ...]
-
-
-def fit_judge(
-    measured: Measured, *, seed: int = 0, progress: Progress = lambda what: None, **record: Any
-) -> Judge:
-    """Fit every variant that the measures allow; `record` is kept beside the figures."""
-    _check(measured)
-    variants: dict[str, Variant] = {}
-    figures: dict[str, Any] = {}
-    dropped: dict[str, Any] = {}
-    for name in (FULL, REDUCED):
-        if name == FULL and not any("lm-text" in row for _, row in measured):
-            continue
-        progress(f"{name}: fitting")
-        names = {target: _names(target, name) for target in TARGETS}
-        parts = {target: _fit(measured, target, names[target]) for target in TARGETS}
-        used = {
-            target: tuple(n for n, w in zip(part.features, part.weights, strict=True) if abs(w) > 1e-6)
-            for target, part in parts.items()
-        }
-        dropped[name] = {t: [n for n in names[t] if n not in used[t]] for t in TARGETS}
-        # A measure without weight need not be measured when texts are judged.
-        parts = {target: _fit(measured, target, used[target]) for target in TARGETS}
-        progress(f"{name}: how sure the numbers are")
-        variants[name] = Variant(name, _with_covariance(measured, parts, seed))
-        progress(f"{name}: cross-validation")
-        figures[name] = cross_validate(measured, names, seed=seed)
-    counts: dict[str, int] = {}
-    for judgement, _ in measured:
-        counts[judgement.source] = counts.get(judgement.source, 0) + 1
-    return Judge(
-        variants,
-        {
-            **record,
-            "judgements": counts,
-            "seed": seed,
-            "folds": FOLDS,
-            "repeats": REPEATS,
-            "strength": dict(STRENGTH),
-            "priors": dict(PRIORS),
-            "without_weight": dropped,
-            "figures": figures,
-        },
-    )
-
-
-def _check(measured: Measured) -> None:
-    asked = {
-        "fluent": [judgement.fluent for judgement, _ in measured if judgement.fluent is not None],
-        "label kept": [judgement.label_kept for judgement, _ in measured if judgement.label_kept is not None],
-        "said altered": [
-            judgement.said_altered for judgement, _ in measured if judgement.said_altered is not None
-        ],
-    }
-    for name, values in asked.items():
-        if not any(value > 0.5 for value in values) or not any(value <= 0.5 for value in values):
-            raise DataError(
-                f"the judgements hold {len(values)} on {name!r}, not both of yes and no",
-                "add judgements: those of the shared format beside your own",
-            )
-
-
-def _names(target: Target, variant: str) -> tuple[str, ...]:
-    names = CANDIDATES[target]
-    return names if variant == FULL else tuple(name for name in names if not FEATURES[name].needs)
-
-
-def cross_validate(
-    measured: Measured, names: Mapping[Target, Sequence[str]], *, seed: int = 0
-) -> dict[str, Any]:
-    """Every figure from predictions for texts whose original was in no fit; repeated with other folds."""
-    groups = [judgement.group for judgement, _ in measured]
-    chances: dict[Target, list[Values]] = {target: [] for target in TARGETS}
-    for repeat in range(REPEATS):
-        fold = _folds(groups, seed + repeat)
-        once = {target: np.full(len(measured), math.nan) for target in TARGETS}
-        for k in range(FOLDS):
-            inside = [pair for pair, own in zip(measured, fold, strict=True) if own != k]
-            for target in TARGETS:
-                part = _fit(inside, target, names[target])
-                rows = [
-                    i
-                    for i in np.flatnonzero(fold == k).tolist()
-                    if all(name in measured[i][1] for name in part.features)
+    def mixture(self, measured: Measured, seed: int) -> Mixture:
+        """Each list counts the same, each of its strengths by how likely it makes other originals' texts."""
+        fold = folds([judgement.group for judgement, _ in measured], INNER_FOLDS, seed)
+        found: list[tuple[Setting, float]] = []
+        for names in self.lists:
+            settings = [Setting(names, strength) for strength in STRENGTHS]
+            losses = np.array(
+                [
+                    sum(self._loss(measured, setting, fold, k) for k in range(INNER_FOLDS))
+                    for setting in settings
                 ]
-                if rows:
-                    table = _table([measured[i][1] for i in rows], part.features)
-                    once[target][rows] = probability(part.score(table))
-        for target in TARGETS:
-            chances[target].append(once[target])
-    return _figures(measured, {target: np.mean(found, axis=0) for target, found in chances.items()})
-
-
-def _figures(measured: Measured, chances: Mapping[Target, Values]) -> dict[str, Any]:
-    judgements = [judgement for judgement, _ in measured]
-    panel = np.array([judgement.said_altered is not None for judgement in judgements])
-    altered = np.array([judgement.altered for judgement in judgements])
-    read = np.array([judgement.valid is not None for judgement in judgements])
-    changed = np.array([judgement.fluent is None and judgement.label_kept == 0.0 for judgement in judgements])
-    majority = np.array([(judgement.said_altered or 0.0) > 0.5 for judgement in judgements])
-    valid_truth = np.array([(judgement.valid or 0.0) > 0.5 for judgement in judgements])
-    kept = chances["label_kept"]
-    # Where fluency was not measured the label alone decides: P(valid) is at most P(label kept).
-    valid = kept * np.where(np.isnan(chances["fluent"]), 1.0, chances["fluent"])
-    found: dict[str, Any] = {}
-    for name, rows, truth, chance in (
-        ("most readers call an altered text altered", panel & altered, majority, chances["said_altered"]),
-        ("most readers call a text altered, originals too", panel, majority, chances["said_altered"]),
-        ("valid", read, valid_truth, valid),
-    ):
-        known = rows & ~np.isnan(chance)
-        found[name] = asdict(figure(name, truth[known], chance[known]))
-    found["label-changing edits"] = _called_invalid(valid[read & valid_truth], valid[changed])
-    return found
-
-
-def _called_invalid(valid: Values, changed: Values) -> dict[str, Any]:
-    """The share of label-changing edits below the highest threshold that keeps enough of the valid texts."""
-    if not len(valid) or not len(changed):
-        return {}
-    keep = math.ceil(KEEP * len(valid))
-    threshold = float(np.sort(valid)[::-1][keep - 1])
-    below = int((changed < threshold).sum())
-    low, high = wilson(below, len(changed))
-    return {
-        "threshold": round(threshold, 4),
-        "valid_kept": keep,
-        "valid": len(valid),
-        "called_invalid": round(below / len(changed), 4),
-        "low": round(low, 4),
-        "high": round(high, 4),
-        "n": len(changed),
-    }
-
-
-def figure(name: str, truth: Any, chance: Values, *, seed: int = 0) -> Figure:
-    """AUC with its 95 % interval over resampled texts; calibration in bins of equal size."""
-    flags = np.asarray(truth, dtype=bool)
-    rng = np.random.default_rng(seed)
-    drawn = [rng.integers(len(flags), size=len(flags)) for _ in range(1000)]
-    areas = [area_under_curve(flags[rows], chance[rows]) for rows in drawn]
-    low, high = np.nanpercentile(areas, [2.5, 97.5]) if len(flags) else (math.nan, math.nan)
-    bins = reliability(flags, chance)
-    perfect = [_error(reliability(rng.random(len(chance)) < chance, chance)) for _ in range(200)]
-    return Figure(
-        name,
-        len(flags),
-        int(flags.sum()),
-        round(area_under_curve(flags, chance), 4),
-        round(float(low), 4),
-        round(float(high), 4),
-        round(_error(bins), 4),
-        round(float(np.mean(perfect)), 4),
-        bins,
-    )
-
-
-def _error(bins: Sequence[Bin]) -> float:
-    """Mean distance of predicted and observed, over the texts."""
-    return sum(b.n * abs(b.predicted - b.observed) for b in bins) / max(1, sum(b.n for b in bins))
-
-
-def reliability(truth: Any, chance: Values, bins: int = BINS) -> tuple[Bin, ...]:
-    """Bins of equal size in the order of the probability."""
-    flags = np.asarray(truth, dtype=bool)
-    found = []
-    for rows in np.array_split(np.argsort(chance, kind="stable"), bins):
-        if len(rows):
-            true = int(flags[rows].sum())
-            low, high = wilson(true, len(rows))
-            mean = float(chance[rows].mean())
-            found.append(
-                Bin(round(mean, 4), round(true / len(rows), 4), round(low, 4), round(high, 4), len(rows))
             )
-    return tuple(found)
+            shares = np.exp(losses.min() - losses)
+            shares /= shares.sum() * len(self.lists)
+            found += zip(settings, shares.tolist(), strict=True)
+        return tuple(found)
+
+    def _loss(self, measured: Measured, setting: Setting, fold: Values, k: int) -> float:
+        inside = [pair for pair, own in zip(measured, fold, strict=True) if own != k]
+        outside = [pair for pair, own in zip(measured, fold, strict=True) if own == k]
+        table, wanted, weights, panel = _prepared(outside, self.target, setting.measures)
+        if self.target == "said_altered":
+            wanted = (wanted > 0.5).astype(np.float64)
+        weights = np.where(panel > 0, 0.0, weights)  # a panel's suspicion is not the chance of being fluent
+        chance = np.clip(probability(fit(inside, self.target, setting).score(table)), 1e-6, 1 - 1e-6)
+        return -float(weights @ (wanted * np.log(chance) + (1 - wanted) * np.log(1 - chance)))
 
 
-def _folds(groups: Sequence[str], seed: int) -> Any:
-    distinct = sorted(set(groups))
-    order = np.random.default_rng(seed).permutation(len(distinct))
-    fold = {distinct[place]: number % FOLDS for number, place in enumerate(order.tolist())}
-    return np.array([fold[group] for group in groups])
-
-
-def _with_covariance(
-    measured: Measured, parts: Mapping[Target, Regression], seed: int
-) -> dict[Target, Regression]:
-    """Refitted on resampled originals: the numbers on the scale of the first fit, and how they vary."""
-    by_group: dict[str, list[tuple[ReaderJudgement, Row]]] = {}
-    for judgement, row in measured:
-        by_group.setdefault(judgement.group, []).append((judgement, row))
-    groups = sorted(by_group)
-    found: dict[Target, Regression] = {}
-    for target, part in parts.items():
-        rng = np.random.default_rng(seed)
-        numbers = []
-        for _ in range(RESAMPLES):
-            drawn = [
-                pair for i in rng.integers(len(groups), size=len(groups)) for pair in by_group[groups[i]]
-            ]
-            again = _fit(drawn, target, part.features, like=part)
-            numbers.append(np.append(again.weights, again.bias))
-        found[target] = Regression(
-            part.features,
-            part.centre,
-            part.scale,
-            part.weights,
-            part.bias,
-            np.cov(np.array(numbers), rowvar=False).reshape(len(part.features) + 1, -1),
+def learners(measured: Measured, variant: str, shipped: Variant | None) -> dict[Target, Learner]:
+    """One for each target, by how many judgements there are on it."""
+    found: dict[Target, Learner] = {}
+    for target in TARGETS:
+        part = None if shipped is None else shipped.parts[target]
+        found[target] = Learner(target, _lists(target, variant), _method(measured, target, part), part)
+    if all(learner.method == "as shipped" for learner in found.values()):
+        raise DataError(
+            f"there are fewer than {FEWEST} judgements on each of fluency, label and suspicion",
+            "add judgements: see docs/how-to/judge.md for the fields of a line",
         )
     return found
 
 
-def _fit(
-    measured: Measured, target: Target, names: Sequence[str], *, like: Regression | None = None
+def _method(measured: Measured, target: Target, shipped: Regression | None) -> Method:
+    values = [value for judgement, _ in measured if (value := getattr(judgement, target)) is not None]
+    yes = sum(value > 0.5 for value in values)
+    if len(values) >= ENOUGH and min(yes, len(values) - yes) >= EACH_SIDE:
+        return "fitted"
+    if shipped is None:
+        raise DataError(
+            f"the judgements hold {len(values)} on {target!r}, {yes} of them yes: too few for a judge, "
+            "and this variant was not shipped",
+            f"add judgements: {ENOUGH} texts, {EACH_SIDE} of them on either side",
+        )
+    readers = [judgement for judgement, _ in measured if _verdict(judgement, target) is not None]
+    return "recalibrated" if len(readers) >= FEWEST else "as shipped"
+
+
+def _verdict(judgement: ReaderJudgement, target: Target) -> float | None:
+    """What readers said; a pair that was edited on purpose is no sample of what attacks do."""
+    value: float | None = getattr(judgement, target)
+    return None if target == "label_kept" and judgement.edited_label else value
+
+
+def _lists(target: Target, variant: str) -> tuple[tuple[str, ...], ...]:
+    lists = (_FEW[target], (*_FEW[target], *_MORE[target])) if _MORE[target] else (_FEW[target],)
+    if variant == FULL:
+        return lists
+    return tuple(tuple(name for name in names if not FEATURES[name].needs) for names in lists)
+
+
+def folds(groups: Sequence[str], count: int, seed: int) -> Values:
+    """The number of each row's fold; rows of one group are in the same."""
+    distinct = sorted(set(groups))
+    order = np.random.default_rng(seed).permutation(len(distinct))
+    fold = {distinct[place]: float(number % count) for number, place in enumerate(order.tolist())}
+    return np.array([fold[group] for group in groups])
+
+
+def fit(
+    measured: Measured, target: Target, setting: Setting, *, standard: tuple[Values, Values] | None = None
 ) -> Regression:
-    """With the standardisation of `like`, where it is given."""
-    rows = [(judgement, row) for judgement, row in measured if all(name in row for name in names)]
-    wanted, weights, panel = _targets([judgement for judgement, _ in rows], target)
-    used = np.flatnonzero(weights > 0)
-    table = _table([rows[i][1] for i in used.tolist()], names)
-    wanted, weights, panel = wanted[used], weights[used], panel[used]
-    centre, scale = (like.centre, like.scale) if like else _centred(table, names)
+    """`standard` is the centre and scale of each measure; by default their own."""
+    names = setting.measures
+    table, wanted, weights, panel = _prepared(measured, target, names)
+    centre, scale = standard or _centred(table, names)
     # A regression gives the chance of the good outcome, except that of being called altered.
     good = -1.0 if target == "said_altered" else 1.0
     signs = [int(-FEATURES[name].sign * good) for name in names]
     priors = [-FEATURES[name].sign * good * PRIORS.get(name, 0.0) for name in names]
     sides = np.column_stack([(table - centre) / scale, panel])
     found = fit_weights(
-        sides, wanted, weights, signs=[*signs, 0], priors=[*priors, 0.0], strength=STRENGTH[target]
+        sides, wanted, weights, signs=[*signs, 0], priors=[*priors, 0.0], strength=setting.strength
     )
     slopes, bias = found[:-2], float(found[-1])
     if target == "said_altered":
         stretch, offset = _majority(sides[:, :-1] @ slopes + bias, wanted, weights)
         slopes, bias = slopes * stretch, bias * stretch + offset
     empty = np.zeros((len(names) + 1, len(names) + 1))
-    return Regression(tuple(names), centre, scale, slopes, bias, empty)
+    return Regression(names, centre, scale, slopes, bias, empty)
+
+
+def fit_mixture(
+    measured: Measured, target: Target, mixture: Mixture, *, like: Regression | None = None
+) -> Regression:
+    """One regression: settings that standardise alike are averaged by averaging their weights."""
+    names = tuple(dict.fromkeys(name for setting, _ in mixture for name in setting.measures))
+    table, *_ = _prepared(measured, target, names)
+    centre, scale = (like.centre, like.scale) if like else _centred(table, names)
+    weights, bias = np.zeros(len(names)), 0.0
+    for setting, share in mixture:
+        places = [names.index(name) for name in setting.measures]
+        part = fit(measured, target, setting, standard=(centre[places], scale[places]))
+        weights[places] += share * part.weights
+        bias += share * part.bias
+    empty = np.zeros((len(names) + 1, len(names) + 1))
+    return Regression(names, centre, scale, weights, bias, empty)
+
+
+def recalibrated(shipped: Regression, measured: Measured, target: Target) -> Regression:
+    """The same order of texts, by two numbers: how steep, and how high on the whole."""
+    rows = [
+        (judgement, row)
+        for judgement, row in measured
+        if _verdict(judgement, target) is not None and all(name in row for name in shipped.features)
+    ]
+    said = np.array([_verdict(judgement, target) for judgement, _ in rows], dtype=np.float64)
+    readers = np.array([judgement.readers for judgement, _ in rows], dtype=np.float64)
+    wanted = (said > 0.5).astype(np.float64) if target == "said_altered" else said
+    # A few readers who agree are no proof that all would.
+    wanted = (wanted * readers + 0.5) / (readers + 1.0)
+    scores = shipped.score(_table([row for _, row in rows], shipped.features))
+    slope, offset = fit_weights(
+        scores[:, None], wanted, np.ones(len(rows)), signs=[1], priors=[1.0], strength=_SLOPE_STRENGTH
+    )
+    return replace(
+        shipped,
+        weights=shipped.weights * slope,
+        bias=float(shipped.bias * slope + offset),
+        covariance=shipped.covariance * slope**2,
+    )
+
+
+def without_idle(part: Regression, mixture: Mixture) -> Mixture:
+    """The same settings without the measures that got no weight: these need not be measured."""
+    used = {name for name, weight in zip(part.features, part.weights, strict=True) if abs(weight) > 1e-3}
+    return tuple(
+        (Setting(tuple(name for name in setting.measures if name in used), setting.strength), share)
+        for setting, share in mixture
+    )
+
+
+def _prepared(
+    measured: Measured, target: Target, names: Sequence[str]
+) -> tuple[Values, Values, Values, Values]:
+    """The measures of the rows that count; what is wanted, how much each counts, which are a panel's."""
+    rows = [(judgement, row) for judgement, row in measured if all(name in row for name in names)]
+    wanted, weights, panel = _targets([judgement for judgement, _ in rows], target)
+    used = np.flatnonzero(weights > 0)
+    table = _table([rows[i][1] for i in used.tolist()], names)
+    return table, wanted[used], weights[used], panel[used]
 
 
 def _centred(table: Values, names: Sequence[str]) -> tuple[Values, Values]:
     """A measure with a prior of its own keeps its own unit."""
     centre, scale = standardisation(table)
-    own = np.array([name in PRIORS for name in names])
+    own = np.array([name in PRIORS for name in names], dtype=bool)
     return np.where(own, 0.0, centre), np.where(own, 1.0, scale)
 
 
@@ -335,19 +266,31 @@ def _targets(judgements: Sequence[ReaderJudgement], target: Target) -> tuple[Val
     wanted, weights, panel = (np.zeros(len(judgements)) for _ in range(3))
     for i, judgement in enumerate(judgements):
         value = getattr(judgement, target)
-        if target == "said_altered" and value is not None:
-            wanted[i], weights[i] = value, 1.0 if judgement.altered else UNALTERED_WEIGHT
-        elif (
-            target == "fluent" and value is None and judgement.said_altered is not None and judgement.altered
-        ):
-            wanted[i], weights[i], panel[i] = 1.0 - judgement.said_altered, PANEL_WEIGHT, 1.0
-        elif value is not None:
+        attacked = judgement.said_altered is not None and judgement.altered
+        if value is not None:
             wanted[i], weights[i] = value, 1.0
+            if target == "said_altered" and not judgement.altered:
+                weights[i] = UNALTERED_WEIGHT
+        elif target == "fluent" and attacked:
+            wanted[i], weights[i], panel[i] = 1.0 - (judgement.said_altered or 0.0), PANEL_WEIGHT, 1.0
     if target == "label_kept":
-        edited = np.array([j.fluent is None and j.label_kept == 0.0 for j in judgements])
-        total = float(weights[~edited].sum())
-        weights[edited] = min(1.0, total / max(1, int(edited.sum())))
+        _weigh_labels(judgements, wanted, weights)
     return wanted, weights, panel
+
+
+def _weigh_labels(judgements: Sequence[ReaderJudgement], wanted: Values, weights: Values) -> None:
+    edited = np.array([judgement.edited_label for judgement in judgements], dtype=bool)
+    read = (weights > 0) & ~edited
+    if read.any():
+        asked = [judgement.said_altered is not None and judgement.altered for judgement in judgements]
+        attacked = np.array(asked, dtype=bool) & ~read
+        wanted[attacked], weights[attacked] = wanted[read].mean(), PANEL_LABEL_WEIGHT
+    total = float(weights[~edited].sum())
+    # Whole texts and sentences cut from them weigh the same, however many there are of each.
+    cut = np.array([bool(judgement.original) for judgement in judgements], dtype=bool)
+    kinds = [kind for kind in (edited & cut, edited & ~cut) if kind.any()]
+    for kind in kinds:
+        weights[kind] = min(1.0, total / len(kinds) / int(kind.sum()))
 
 
 def _table(rows: Sequence[Row], names: Sequence[str]) -> Values:
@@ -363,26 +306,25 @@ def measure_judgements(
     language_model: bool,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[tuple[ReaderJudgement, Row]]:
-    """The measures of each pair that its verdicts are used with; `open_for` opens what features need.
+    """The measures of each pair, and of sentences cut from edited ones; `open_for` opens what features need.
 
     Pairs of which only the label is known are measured for the label alone: long reviews would keep a
     language model busy for an hour, and say nothing of fluency.
     """
-    chosen = FULL if language_model else REDUCED
-    of_label = _names("label_kept", chosen)
-    everything = tuple(dict.fromkeys(name for target in TARGETS for name in _names(target, chosen)))
+    everything = tuple(name for name, feature in FEATURES.items() if language_model or not feature.needs)
+    of_label = tuple(name for name in everything if not name.startswith("lm-"))
+    edited = [judgement for judgement in judgements if judgement.edited_label]
+    cut = [sentence for judgement in edited for sentence in edited_sentences(judgement)]
+    read = [judgement for judgement in judgements if not judgement.edited_label]
     measured: list[tuple[ReaderJudgement, Row]] = []
-    for names, wanted in (
-        (everything, [j for j in judgements if j.fluent is not None or j.said_altered is not None]),
-        (of_label, [j for j in judgements if j.fluent is None and j.said_altered is None]),
-    ):
+    for names, wanted in ((everything, read), (of_label, [*edited, *cut])):
         if not wanted:
             continue
         instruments = open_for(names)
         for start in range(0, len(wanted), _BATCH):
             batch = wanted[start : start + _BATCH]
-            rows = instruments.measure([Pair(j.before, j.after) for j in batch])
-            kept = [{name: value for name, value in row.items() if name in everything} for row in rows]
+            rows = instruments.measure([Pair(judgement.before, judgement.after) for judgement in batch])
+            kept = [{name: value for name, value in row.items() if name in names} for row in rows]
             measured += zip(batch, kept, strict=True)
-            progress(len(measured), len(judgements))
+            progress(len(measured), len(judgements) + len(cut))
     return measured

@@ -17,6 +17,7 @@ from unfooled.metrics.validity.features import (
     Instruments,
     WordLookup,
 )
+from unfooled.metrics.validity.pictures import open_pictures
 from unfooled.resources import store
 from unfooled.resources.encoders import Vector, open_encoder
 from unfooled.resources.english import open_speller
@@ -27,9 +28,9 @@ ALWAYS = ("perceptron-tagger", "wordnet", "inflections", "english-words", WORD_V
 
 
 def language_model_here() -> bool:
-    """Whether the causal language model was unpacked here and can be run."""
+    """Whether what the full judge measures with is here and can be run."""
     present = {resource.name: resource.present for resource in store.status()}
-    if not present.get(LANGUAGE_MODEL, False):
+    if not all(present.get(name, False) for name in (LANGUAGE_MODEL, *ENCODERS)):
         return False
     try:
         import torch  # noqa: F401
@@ -47,8 +48,9 @@ def open_instruments(features: Sequence[str]) -> Instruments:
             f"this judge wants measures that are not known here: {', '.join(unknown)}",
             "fit it again with unfooled judge fit",
         )
-    needed = [*ALWAYS, *(name for name in ENCODERS if name in features)]
-    with_model = any(FEATURES[name].needs for name in features)
+    chosen = [name for name in ENCODERS if f"praise-{name}" in features]
+    needed = [*ALWAYS, *chosen]
+    with_model = any(name.startswith("lm-") for name in features)
     needed += [LANGUAGE_MODEL] if with_model else []
     present = {resource.name: resource.present for resource in store.status()}
     missing = [name for name in needed if not present.get(name, False)]
@@ -59,14 +61,14 @@ def open_instruments(features: Sequence[str]) -> Instruments:
         )
     words, matrix = load_word_vectors(WORD_VECTORS)
     vectors = WordLookup({word: i for i, word in enumerate(words)}, unit_rows(np.asarray(matrix)))
-    encoders = {name: _encoder(name) for name in ENCODERS if name in features}
+    encoders = {name: _encoder(name) for name in chosen}
     tokens = None
     if with_model:
         model = open_fluency(LANGUAGE_MODEL)
         tokens = getattr(model, "tokens", None)
         if tokens is None:
             raise MissingExtraError("the judge's language model", "torch")
-    return Instruments(open_english(), vectors, open_speller(), encoders, tokens)
+    return Instruments(open_english(), vectors, open_speller(), encoders, tokens, open_pictures())
 
 
 def _encoder(name: str) -> Encode:

@@ -15,7 +15,9 @@ import gzip
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,10 @@ _AGREEMENT = {
     "strongly agree": 1.0,
 }
 _SPACES = re.compile(r"\s+")
+_BREAK = re.compile(r"<br\s*/?>")
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')]*\s+")
+_MOST_SENTENCES = 3  # edited in a text whose sentences are looked at one by one
+_SHORTEST, _LONGEST = 4, 40  # words of a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,7 @@ class ReaderJudgement:
     said_altered: float | None = None
     fluent: float | None = None
     label_kept: float | None = None
+    original: str = ""  # of a stretch that was cut out of a longer pair: the whole text before
 
     @property
     def valid(self) -> float | None:
@@ -59,7 +66,48 @@ class ReaderJudgement:
     @property
     def group(self) -> str:
         """Pairs of one original stay together, so that nothing is tested on what it was fitted on."""
-        return _bare(self.before)
+        return _bare(self.original or self.before)
+
+    @property
+    def edited_label(self) -> bool:
+        """A pair that somebody edited until its label was another, rather than one that a reader judged."""
+        return self.label_kept == 0.0 and self.fluent is None and self.said_altered is None
+
+
+def edited_sentences(judgement: ReaderJudgement) -> list[ReaderJudgement]:
+    """Of a long text that few sentences turned round, these sentences as pairs of their own.
+
+    Attacks on single sentences are to be told from edits of single sentences: next to whole reviews their
+    length would be what tells them apart. Not each of two or three sentences need turn the label by itself.
+    """
+    own, new = (_sentences(text) for text in (judgement.before, judgement.after))
+    stretches = [
+        place
+        for place in SequenceMatcher(None, own, new, autojunk=False).get_opcodes()
+        if place[0] != "equal"
+    ]
+    if any(end - start != other_end - other for _, start, end, other, other_end in stretches):
+        return []
+    pairs = [
+        (own[start + i], new[other + i]) for _, start, end, other, _ in stretches for i in range(end - start)
+    ]
+    if not 0 < len(pairs) <= _MOST_SENTENCES:
+        return []
+    return [
+        replace(
+            judgement,
+            before=before,
+            after=after,
+            source=f"{judgement.source}, sentences",
+            original=judgement.before,
+        )
+        for before, after in pairs
+        if all(_SHORTEST <= len(text.split()) <= _LONGEST for text in (before, after)) and len(own) > 1
+    ]
+
+
+def _sentences(text: str) -> list[str]:
+    return [part for part in _SENTENCE_END.split(_SPACES.sub(" ", _BREAK.sub(" ", text)).strip()) if part]
 
 
 def read_judgements(paths: Sequence[Path]) -> list[ReaderJudgement]:
@@ -135,6 +183,7 @@ def _share(value: float) -> float:
     return value
 
 
+@lru_cache(maxsize=8192)  # asked for the same texts in every fold
 def _bare(text: str) -> str:
     words = "".join(char if char.isalnum() or char == "'" else " " for char in text.lower())
     return _SPACES.sub(" ", words).strip()

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 Values: TypeAlias = NDArray[np.float64]
 
-_STEPS = 800
+_STEPS = 100
 _TOLERANCE = 1e-7
+_WEAK = 1e-6  # keeps a curvature from vanishing
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,17 +92,29 @@ def fit_weights(
     most = np.append(np.where(np.array(signs) < 0, 0.0, np.inf), np.inf)
     middle = np.append(np.array(priors, dtype=np.float64), 0.0)
     precision = np.append(np.full(table.shape[1], strength), 0.0)
-    # A bound on the curvature: steps of its inverse never overshoot.
-    curvature = float(np.linalg.norm(sides * np.sqrt(counts / 4.0)[:, None], 2) ** 2 + strength)
+
+    def loss(weights: Values) -> float:
+        logits = sides @ weights
+        misfit = counts @ (np.logaddexp(0.0, logits) - target * logits)
+        return float(misfit + precision @ (weights - middle) ** 2 / 2)
+
     weights: Values = np.clip(middle, least, most)
-    ahead, pace = weights, 1.0
+    now = loss(weights)
     for _ in range(_STEPS):
-        gradient = sides.T @ (counts * (probability(sides @ ahead) - target)) + precision * (ahead - middle)
-        new = np.clip(ahead - gradient / curvature, least, most)
-        faster = (1.0 + np.sqrt(1.0 + 4.0 * pace**2)) / 2.0
-        ahead = new + (pace - 1.0) / faster * (new - weights)
+        chances = probability(sides @ weights)
+        gradient = sides.T @ (counts * (chances - target)) + precision * (weights - middle)
+        # A weight at its bound stays there while it is pushed outwards; the others take Newton's step.
+        held = ((weights <= least) & (gradient > 0)) | ((weights >= most) & (gradient < 0))
+        free = np.flatnonzero(~held)
+        inner = sides[:, free]
+        curvature = (inner.T * (counts * chances * (1.0 - chances))) @ inner
+        step = np.zeros_like(weights)
+        step[free] = np.linalg.solve(curvature + np.diag(precision[free] + _WEAK), gradient[free])
+        pace = 1.0
+        while loss(new := np.clip(weights - pace * step, least, most)) > now and pace > _TOLERANCE:
+            pace /= 2.0
         moved = float(np.abs(new - weights).max())
-        weights, pace = new, faster
+        weights, now = new, loss(new)
         if moved < _TOLERANCE:
             break
     return weights

@@ -128,6 +128,7 @@ class ReportStudy(Command):
 Examples:
   unfooled study report study.db
   unfooled study report study.db --json --answers answers.csv
+  unfooled study report study.db --judgements mine.jsonl && unfooled judge fit mine.jsonl -o mine.json
   unfooled report runs/textfooler runs/bae --study study.db -o report.html
 """
 
@@ -135,20 +136,29 @@ Examples:
     only_attentive: bool = option(False, "Leave out annotators who failed most attention checks.")
     disagreements: int = option(5, "How many disputed items to show.", min=0)
     answers: Path | None = option(None, "Also write every answer to this CSV file.")
+    judgements: Path | None = option(
+        None, "Also write what was said of each attacked text to this .jsonl file, for `unfooled judge fit`."
+    )
     json: bool = option(False, "As JSON.")
 
     def run(self) -> None:
         from unfooled.people.commands.study_tables import show_figures
-        from unfooled.people.study.export import write_answers
+        from unfooled.people.study.export import write_answers, write_judgements
         from unfooled.people.study.figures import read_figures
         from unfooled.people.study.file import StudyFile
 
         with StudyFile.open(self.study, reading=True) as study:
             figures = read_figures(study, only_attentive=self.only_attentive, disputed=self.disagreements)
             written = None if self.answers is None else write_answers(study, self.answers)
+            judged = None
+            if self.judgements is not None:
+                judged = write_judgements(study, self.judgements, without=figures.left_out)
         if self.json:
             typer.echo(json.dumps(figures.to_dict(), indent=2, ensure_ascii=False))
         else:
             show_figures(figures)
             if written is not None:
                 typer.echo(f"\n{written} answers written to {self.answers}")
+            if judged is not None:
+                typer.echo(f"\n{judged} judged texts written to {self.judgements}")
+                typer.echo(f"next: unfooled judge fit {self.judgements} -o mine.json")
