@@ -19,6 +19,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
     "attack": {
         "textfooler": "unfooled.attacks.textfooler:RECIPES",
         "deepwordbug": "unfooled.attacks.deepwordbug:RECIPES",
+        "pwws": "unfooled.attacks.pwws:RECIPES",
         "tack-on": "unfooled.attacks.tack_on:RECIPES",
         "strongest-words": "unfooled.attacks.strongest_words:RECIPES",
         "jsma": "unfooled.attacks.jsma:RECIPES",
