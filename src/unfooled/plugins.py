@@ -116,6 +116,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "tag": "unfooled.resources.tagger:open_tagger",
         "wordnet": "unfooled.resources.synonyms:open_synonyms",
         "datamuse": "unfooled.resources.datamuse:open_datamuse",
+        "look-alikes": "unfooled.resources.look_alikes:open_look_alikes",
         "table": "unfooled.resources.table:open_table",
         "fill": "unfooled.resources.fillmask:open_fill_mask",
         "fluency": "unfooled.resources.fluency:open_fluency",
@@ -126,6 +127,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
     # What an oracle was when a run began, where its variant alone does not say it.
     "fingerprint": {
         "datamuse": "unfooled.resources.datamuse:fingerprint",
+        "look-alikes": "unfooled.resources.look_alikes:fingerprint",
         "table": "unfooled.resources.table:fingerprint",
         "fill": "unfooled.resources.fillmask:fingerprint",
         "fluency": "unfooled.resources.fluency:fingerprint",
@@ -144,6 +146,8 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "characters": "unfooled.attacks.parts.candidates:CharacterEdits",
         "datamuse": "unfooled.attacks.parts.sources:Datamuse",
         "fill-mask": "unfooled.attacks.parts.masks:FillMask",
+        "look-alikes": "unfooled.attacks.parts.characters:LookAlikes",
+        "misspelling": "unfooled.attacks.parts.characters:Misspelling",
         "neighbours": "unfooled.attacks.parts.candidates:Neighbours",
         "table": "unfooled.attacks.parts.sources:UserTable",
         "typos": "unfooled.translation.attacks.typo:KeyboardTypos",
