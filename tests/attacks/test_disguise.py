@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable
 from typing import Any
@@ -23,16 +24,8 @@ WORDS = ("word", "A", "isn't", "Ⅷ7", "naïve", "cafe\u0301", "x-ray")
 
 
 def shown(stored: str) -> str:
-    """What a reader sees of a word inside an override, by the rules for these controls alone."""
-    if stored[:1] == "\u202e" and stored[-1:] == "\u202c":
-        letters: list[str] = []
-        for character in stored[1:-1]:
-            if letters and unicodedata.combining(character):
-                letters[-1] += character
-            else:
-                letters.append(character)
-        return "".join(reversed(letters))
-    return stored
+    """What a reader sees of words inside isolated overrides, by the rules for these controls alone."""
+    return re.sub("\u2066\u202e(.*?)\u202c\u2069", lambda inside: inside[1][::-1], stored)
 
 
 def stripped(characters: str) -> Callable[[str], str]:
@@ -77,7 +70,7 @@ def test_marks_and_leet_by_hand() -> None:
 
 
 def test_words_of_other_directions_are_shown_as_before() -> None:
-    assert backwards("שלום") == "\u202dםולש\u202c"  # an override to the left shows a Hebrew word so
+    assert backwards("שלום") == "\u2066\u202dםולש\u202c\u2069"  # shown as it was by an override
     assert backwards("كان") == "كان"  # letters that join stay
     assert backwards("aש") == "aש"
 

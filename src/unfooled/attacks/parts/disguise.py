@@ -8,6 +8,7 @@ leetspeak, spacing. Two hide the word altogether (`tags`, `selectors`): only a p
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,9 @@ INVISIBLE: dict[str, str] = {
     "soft-hyphen": "\u00ad",
 }
 ACUTE, STROKE = "\u0301", "\u0336"
-RIGHT_TO_LEFT, LEFT_TO_RIGHT, END = "\u202e", "\u202d", "\u202c"
+# An isolate around the override: else the blank between two such words would belong to both, and these would
+# be shown in the wrong order.
+RIGHT_TO_LEFT, LEFT_TO_RIGHT, END = "\u2066\u202e", "\u2066\u202d", "\u202c\u2069"
 LEET = str.maketrans("aeiostAEIOST", "431057431057")
 _FULL_WIDTH = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
 _MATHEMATICAL = {
@@ -38,6 +41,7 @@ _MATHEMATICAL = {
     **{code: 0x1D7CE + code - ord("0") for code in range(ord("0"), ord("9") + 1)},
 }
 _TAGS = 0xE0000
+_RUN = re.compile(r"[^\W_]+")
 CARRIER = "😀"  # what hidden characters stand behind
 
 
@@ -53,7 +57,12 @@ def clusters(word: str) -> list[str]:
 
 
 def backwards(word: str) -> str:
-    """Stored from its end to its beginning, and shown as before; Arabic letters, which join, stay."""
+    """Each run of letters stored from its end to its beginning, and shown as before; Arabic ones, which join,
+    stay."""
+    return _RUN.sub(lambda run: _backwards(run.group()), word)
+
+
+def _backwards(word: str) -> str:
     directions = {unicodedata.bidirectional(character) for character in word}
     if "AL" in directions or ("R" in directions and "L" in directions):
         return word
@@ -79,7 +88,8 @@ def marked(mark: str) -> Callable[[str], str]:
 
 
 def between(character: str) -> Callable[[str], str]:
-    return lambda word: character.join(clusters(word))
+    """Between letters and digits alone: beside a hyphen it could forbid or allow a line to end."""
+    return lambda word: _RUN.sub(lambda run: character.join(clusters(run.group())), word)
 
 
 DISGUISES: dict[str, Callable[[str], str]] = {
