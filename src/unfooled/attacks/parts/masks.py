@@ -21,7 +21,7 @@ from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.core.victim import require_choice
 from unfooled.data.language import ENGLISH
-from unfooled.resources.fillmask import FillIn, MaskItem
+from unfooled.resources.fillmask import FillIn, MaskItem, WordItem
 from unfooled.text import Text, match_case
 
 Move = Literal["replace", "left", "right"]
@@ -108,6 +108,48 @@ class FillMask:
             for move in moves
             for word in self.words(told[self.item(text, index, move)], text, index, move)
         ]
+
+
+@dataclass(frozen=True)
+class FillWord:
+    """What a masked language model would rather read in the place of a word that it sees (BERT-Attack).
+
+    `most` counts the likeliest tokens; those that are no whole words are left out. A word in several pieces
+    gets words put together of likely pieces, by `beam` or by `product` (see `fillmask.WordItem`). The model
+    reads the text as it is now, or the `original`. Casing follows the word, unless `casing` is off.
+    """
+
+    masked_lm: str = "masked-lm"
+    most: int = 48
+    combine: Literal["beam", "product"] = "beam"
+    sees: Literal["current", "original"] = "current"
+    casing: bool = True
+
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            raise ValueError("most is at least 1")
+        if self.combine not in ("beam", "product") or self.sees not in ("current", "original"):
+            raise ValueError("combine is beam or product, sees is current or original")
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        return (f"fill:{self.masked_lm}",)
+
+    @property
+    def language(self) -> str:
+        return ENGLISH if self.masked_lm in ("masked-lm", "trigram") else ""
+
+    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
+        read, place = text, index
+        if self.sees == "original" and text.origin[index] >= 0:
+            read, place = text.root, text.origin[index]
+        word, start = read.words[place], read.starts[place]
+        item = WordItem(read.string[:start], word, read.string[start + len(word) :], self.most, self.combine)
+        (found,) = yield from ask(f"fill:{self.masked_lm}", [item])
+        fitting = [fill_in.word for fill_in in found if any(map(str.isalpha, fill_in.word))]
+        now = text.words[index]
+        cased = [match_case(other, now) for other in fitting] if self.casing else fitting
+        return [other for other in dict.fromkeys(cased) if other != now]
 
 
 def _moved(text: Text, index: int, move: Move, word: str) -> NextText:
