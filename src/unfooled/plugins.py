@@ -27,6 +27,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "leap": "unfooled.attacks.swarms:LEAP",
         "kuleshov": "unfooled.attacks.kuleshov:RECIPES",
         "bert-attack": "unfooled.attacks.bert_attack:RECIPES",
+        "clare": "unfooled.attacks.clare:RECIPES",
         "a2t": "unfooled.attacks.a2t:A2T",
         "a2t-mlm": "unfooled.attacks.a2t:A2T_MLM",
         "textbugger": "unfooled.attacks.textbugger:RECIPES",

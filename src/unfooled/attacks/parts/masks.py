@@ -1,5 +1,5 @@
-"""Edits that a masked language model proposes (another word in a place, a new word beside it), and the search
-that makes them."""
+"""Edits that a masked language model proposes (another word in a place, a new word beside it, one word for
+two), and the search of BAE, which makes the first two."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from unfooled.data.language import ENGLISH
 from unfooled.resources.fillmask import FillIn, MaskItem, WordItem
 from unfooled.text import Text, match_case
 
-Move = Literal["replace", "left", "right"]
+Move = Literal["replace", "left", "right", "merge"]
 Told: TypeAlias = Mapping[MaskItem, tuple[FillIn, ...]]
 Mode = Literal["R", "I", "R/I", "R+I"]
 
@@ -82,6 +82,9 @@ class FillMask:
         end = start + len(text.words[index])
         if move == "replace":
             return MaskItem(text.string[:start], text.string[end:], self.most)
+        if move == "merge":
+            end = text.starts[index + 1] + len(text.words[index + 1])
+            return MaskItem(text.string[:start], text.string[end:], self.most)
         if move == "left":
             return MaskItem(text.string[:start], " " + text.string[start:], self.most)
         return MaskItem(text.string[:end] + " ", text.string[end:], self.most)
@@ -104,7 +107,7 @@ class FillMask:
     def options(self, told: Told, text: Text, index: int, moves: Sequence[Move]) -> list[NextText]:
         """Every text that is one of the moves away, by what the model told of each."""
         return [
-            _moved(text, index, move, word)
+            moved(text, index, move, word)
             for move in moves
             for word in self.words(told[self.item(text, index, move)], text, index, move)
         ]
@@ -152,9 +155,12 @@ class FillWord:
         return [other for other in dict.fromkeys(cased) if other != now]
 
 
-def _moved(text: Text, index: int, move: Move, word: str) -> NextText:
+def moved(text: Text, index: int, move: Move, word: str) -> NextText:
+    """The text with the word in its place; a merge takes the next word away."""
     if move == "replace":
         return NextText(text.replace(index, word), index)
+    if move == "merge":
+        return NextText(text.replace(index, word).delete(index + 1), index, merged=True)
     if move == "left":
         return NextText(text.insert(index, word), index, inserted=True)
     return NextText(text.insert(index + 1, word, after=True), index + 1, inserted=True)
@@ -163,7 +169,7 @@ def _moved(text: Text, index: int, move: Move, word: str) -> NextText:
 def _cased(word: str, text: Text, index: int, move: Move) -> str:
     beside = text.words[index]
     shouted = beside.isupper() and len(beside) > 1
-    if move == "replace" or shouted or (move == "left" and index == 0 and beside.istitle()):
+    if move in ("replace", "merge") or shouted or (move == "left" and index == 0 and beside.istitle()):
         return match_case(word, beside)
     return word
 
