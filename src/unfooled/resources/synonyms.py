@@ -178,8 +178,8 @@ class SynonymOracle:
         return tuple(sorted(single))
 
     def _detached(self, part: str, word: str) -> list[str]:
-        """The base forms that WordNet's own program finds: those of the exceptions if the word is one, else by
-        endings taken off, again and again until something is known."""
+        """The base forms that WordNet's own program finds: those of the exceptions if the word is one, else
+        by endings taken off, again and again until something is known."""
         irregular = [form.base for form in self._irregular.get(word, []) if form.part == part]
         if irregular:
             return self._known(part, [word, *irregular])
