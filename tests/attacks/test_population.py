@@ -9,7 +9,7 @@ import pytest
 
 from toys import Answering, attack_one, linear, neighbours
 from unfooled.attacks.checks import check_recipe
-from unfooled.attacks.genetic import RECIPES as GENETIC
+from unfooled.attacks.genetic import ALZANTOT, FASTER_ALZANTOT, IGA
 from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.levy import levy_draw, levy_within
@@ -23,7 +23,7 @@ from unfooled.attacks.parts.population import (
     sigmoid,
     taken_from_second,
 )
-from unfooled.attacks.swarms import RECIPES as SWARMS
+from unfooled.attacks.swarms import LEAP, PSO
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.engine import Engine
 from unfooled.core.recipe import Recipe
@@ -177,6 +177,10 @@ def test_levy_draws_leap_now_and_then() -> None:
     assert all(0.5 <= levy_within(rng, 0.5, 0.8) <= 0.8 for _ in range(50))
 
 
-@pytest.mark.parametrize("name", [*GENETIC, *SWARMS])
-def test_they_keep_the_rules_of_attacks(name: str) -> None:
-    check_recipe((GENETIC | SWARMS)[name])
+@pytest.mark.parametrize(
+    "recipe",
+    [recipe for attack in (ALZANTOT, FASTER_ALZANTOT, IGA, PSO, LEAP) for recipe in attack.values()],
+    ids=lambda recipe: recipe.full_name,
+)
+def test_they_keep_the_rules_of_attacks(recipe: Recipe) -> None:
+    check_recipe(recipe)

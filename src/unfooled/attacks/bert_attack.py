@@ -34,41 +34,29 @@ from unfooled.attacks.parts.importance import Masking
 from unfooled.attacks.parts.limits import MaxWords, WordDistance
 from unfooled.attacks.parts.masks import FillWord
 from unfooled.attacks.parts.search import GreedySwap
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 
-
-def _version(version: str, search: GreedySwap) -> Recipe:
-    return Recipe(
-        name="bert-attack",
-        version=version,
-        summary="swaps important words for what a masked language model would rather read",
-        paper="Li et al. 2020, arXiv:2004.09984",
-        goal=Untargeted(),
-        search=search,
-    )
-
-
-RECIPES: dict[str, Recipe] = {
-    "textattack": _version(
-        "textattack",
-        GreedySwap(
-            importance=Masking(token="[UNK]"),
-            candidates=FillWord(most=8, combine="product", casing=False),
-            constraints=(
-                MaxWords(share=0.4),
-                SentenceSimilarity(threshold=0.2, scale="cosine", window=None, against="original"),
-            ),
-            stopwords="english",
-            stopwords_cased=True,
-            ties="text",
-        ),
+_AS_TEXTATTACK = GreedySwap(
+    importance=Masking(token="[UNK]"),
+    candidates=FillWord(most=8, combine="product", casing=False),
+    constraints=(
+        MaxWords(share=0.4),
+        SentenceSimilarity(threshold=0.2, scale="cosine", window=None, against="original"),
     ),
-    "paper": _version(
-        "paper",
-        GreedySwap(
-            importance=Masking(token="[UNK]", flip_gain=True),
-            candidates=FillWord(most=48, sees="original"),
-            constraints=(MaxWords(share=0.4), WordDistance(0.4, "cosine", against="original")),
-        ),
-    ),
-}
+    stopwords="english",
+    stopwords_cased=True,
+    ties="text",
+)
+_AS_PAPER = GreedySwap(
+    importance=Masking(token="[UNK]", flip_gain=True),
+    candidates=FillWord(most=48, sees="original"),
+    constraints=(MaxWords(share=0.4), WordDistance(0.4, "cosine", against="original")),
+)
+
+RECIPES: dict[str, Recipe] = recipe_versions(
+    {"textattack": _AS_TEXTATTACK, "paper": _AS_PAPER},
+    name="bert-attack",
+    summary="swaps important words for what a masked language model would rather read",
+    paper="Li et al. 2020, arXiv:2004.09984",
+    goal=Untargeted(),
+)

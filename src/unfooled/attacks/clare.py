@@ -46,7 +46,7 @@ from unfooled.attacks.parts.search import allowed, exploring, greedy, is_stopwor
 from unfooled.attacks.parts.together import Options, best_of_each
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 from unfooled.core.victim import require_choice
 from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.text import Text
@@ -185,30 +185,20 @@ def _is_edited(text: Text, index: int, move: Move) -> bool:
     return move == "merge" and (gone or (index + 1 < len(text.words) and not untouched(text, index + 1)))
 
 
-def _version(version: str, search: Infilling) -> Recipe:
-    return Recipe(
-        name="clare",
-        version=version,
-        summary="replaces, inserts and merges words by a masked language model",
-        paper="Li et al. 2021, arXiv:2009.07502",
-        goal=Untargeted(),
-        search=search,
-    )
-
-
 _SIMILAR = SentenceSimilarity(threshold=0.7, scale="cosine", against="original")
 
-RECIPES: dict[str, Recipe] = {
-    "textattack": _version(
-        "textattack", Infilling(fill=replace(_FILL, casing=False), constraints=(_SIMILAR,))
-    ),
-    "paper": _version(
-        "paper",
-        Infilling(
-            constraints=(replace(_SIMILAR, against="current", short_threshold=0.7),),
-            when="once",
-            least_gain=1e-3,
-            stopwords="none",
-        ),
-    ),
-}
+_EACH_STEP = Infilling(fill=replace(_FILL, casing=False), constraints=(_SIMILAR,))
+_ONCE = Infilling(
+    constraints=(replace(_SIMILAR, against="current", short_threshold=0.7),),
+    when="once",
+    least_gain=1e-3,
+    stopwords="none",
+)
+
+RECIPES: dict[str, Recipe] = recipe_versions(
+    {"textattack": _EACH_STEP, "paper": _ONCE},
+    name="clare",
+    summary="replaces, inserts and merges words by a masked language model",
+    paper="Li et al. 2021, arXiv:2009.07502",
+    goal=Untargeted(),
+)

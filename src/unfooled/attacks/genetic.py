@@ -51,7 +51,7 @@ from unfooled.attacks.parts.fluency import Fluency
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.limits import FirstOptions, KeepLikeliest, MaxWords, WordDistance
 from unfooled.attacks.parts.population import Genetic
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import recipe_versions
 
 _NEAR = Neighbours(most=8, min_cosine=-1.0)
 _FIFTH, _QUARTER = MaxWords(share=0.2), MaxWords(share=0.25)
@@ -76,38 +76,30 @@ def _as_textattack(search: Genetic) -> Genetic:
     return replace(search, parents="worst", least_weight=1, persistent=True)
 
 
-def _attack(name: str, summary: str, article: str, **searches: Genetic) -> dict[str, Recipe]:
-    return {
-        version: Recipe(
-            name=name, version=version, summary=summary, paper=article, goal=Untargeted(), search=search
-        )
-        for version, search in searches.items()
-    }
-
-
-ALZANTOT = _attack(
-    "alzantot",
-    "breeds texts with near synonyms, the likeliest first",
-    "Alzantot et al. 2018, arXiv:1804.07998",
-    textattack=_as_textattack(replace(_ALZANTOT, constraints=(_FIFTH, WordDistance(0.5), FirstOptions(4)))),
-    paper=_ALZANTOT,
+ALZANTOT = recipe_versions(
+    {
+        "textattack": _as_textattack(
+            replace(_ALZANTOT, constraints=(_FIFTH, WordDistance(0.5), FirstOptions(4)))
+        ),
+        "paper": _ALZANTOT,
+    },
+    name="alzantot",
+    summary="breeds texts with near synonyms, the likeliest first",
+    paper="Alzantot et al. 2018, arXiv:1804.07998",
+    goal=Untargeted(),
 )
-FASTER_ALZANTOT = _attack(
-    "faster-alzantot",
-    "breeds texts with near synonyms that fit the original text",
-    "Jia et al. 2019, arXiv:1909.00986",
-    textattack=_as_textattack(
-        replace(_FASTER, constraints=(_FIFTH, WordDistance(0.5, against="original"), Fluency(5.0, window=6)))
-    ),
-    paper=_FASTER,
+_SHORT_WINDOW = (_FIFTH, WordDistance(0.5, against="original"), Fluency(5.0, window=6))
+FASTER_ALZANTOT = recipe_versions(
+    {"textattack": _as_textattack(replace(_FASTER, constraints=_SHORT_WINDOW)), "paper": _FASTER},
+    name="faster-alzantot",
+    summary="breeds texts with near synonyms that fit the original text",
+    paper="Jia et al. 2019, arXiv:1909.00986",
+    goal=Untargeted(),
 )
-IGA = _attack(
-    "iga",
-    "breeds texts with near synonyms, words changing more than once",
-    "Wang et al. 2019, arXiv:1909.06723",
-    textattack=replace(_as_textattack(_IGA), skip_first=True),
-    paper=_IGA,
+IGA = recipe_versions(
+    {"textattack": replace(_as_textattack(_IGA), skip_first=True), "paper": _IGA},
+    name="iga",
+    summary="breeds texts with near synonyms, words changing more than once",
+    paper="Wang et al. 2019, arXiv:1909.06723",
+    goal=Untargeted(),
 )
-RECIPES = {
-    recipe.full_name: recipe for attack in (ALZANTOT, FASTER_ALZANTOT, IGA) for recipe in attack.values()
-}

@@ -35,9 +35,9 @@ from unfooled.attacks.parts.limits import OnlyTags
 from unfooled.attacks.parts.saliency import WeightedSaliency
 from unfooled.attacks.parts.search import GreedySwap, exploring, greedy, keep_newest
 from unfooled.attacks.parts.sources import WordNetLemmas, WordNetSynonyms
-from unfooled.core.attempt import Attempt, Scored, Search
+from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,17 +55,6 @@ class BestSwapsInOrder:
             yield  # no question is needed, but a program is a generator
 
         return (yield from greedy(start, list(words), exploring(a, put_in), keep=keep_newest))
-
-
-def _version(version: str, search: Search) -> Recipe:
-    return Recipe(
-        name="pwws",
-        version=version,
-        summary="swaps words for WordNet synonyms, by saliency and gain",
-        paper="Ren et al. 2019, ACL P19-1103",
-        goal=Untargeted(),
-        search=search,
-    )
 
 
 _AS_TEXTATTACK = GreedySwap(
@@ -86,7 +75,10 @@ _AS_PAPER = BestSwapsInOrder(
     )
 )
 
-RECIPES: dict[str, Recipe] = {
-    "textattack": _version("textattack", _AS_TEXTATTACK),
-    "paper": _version("paper", _AS_PAPER),
-}
+RECIPES: dict[str, Recipe] = recipe_versions(
+    {"textattack": _AS_TEXTATTACK, "paper": _AS_PAPER},
+    name="pwws",
+    summary="swaps words for WordNet synonyms, by saliency and gain",
+    paper="Ren et al. 2019, ACL P19-1103",
+    goal=Untargeted(),
+)

@@ -41,50 +41,33 @@ from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.limits import MaxWords
 from unfooled.attacks.parts.population import Swarm
 from unfooled.attacks.parts.sources import WordNetLemmas, WordNetSisters
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import recipe_versions
 
-_ARTICLE = "Zang et al. 2020, arXiv:1910.12196"
+_PLAIN = Swarm(candidates=WordNetSisters(), constraints=(), mutation="drawn-best", mirrored=True)
+_ONE_PLACE = Swarm(
+    candidates=WordNetSisters(),
+    constraints=(SamePartOfSpeech(noun_for_verb=False), MaxWords(share=0.25)),
+)
+_LEVY = Swarm(
+    candidates=WordNetLemmas(),
+    constraints=(MaxWords(share=0.16, floor=1),),
+    flight="levy",
+    mutation="best",
+    mirrored=True,
+    repeat=True,
+)
 
-
-def _version(name: str, version: str, summary: str, article: str, search: Swarm) -> Recipe:
-    return Recipe(
-        name=name, version=version, summary=summary, paper=article, goal=Untargeted(), search=search
-    )
-
-
-def _pso(version: str, search: Swarm) -> Recipe:
-    return _version(
-        "pso", version, "drifts in a swarm of texts with words of the same kind", _ARTICLE, search
-    )
-
-
-PSO: dict[str, Recipe] = {
-    "textattack": _pso(
-        "textattack",
-        Swarm(candidates=WordNetSisters(), constraints=(), mutation="drawn-best", mirrored=True),
-    ),
-    "paper": _pso(
-        "paper",
-        Swarm(
-            candidates=WordNetSisters(),
-            constraints=(SamePartOfSpeech(noun_for_verb=False), MaxWords(share=0.25)),
-        ),
-    ),
-}
-LEAP: dict[str, Recipe] = {
-    "textattack": _version(
-        "leap",
-        "textattack",
-        "drifts in a swarm with Lévy flights of texts with WordNet's words",
-        "Xiao et al. 2023, arXiv:2308.11284",
-        Swarm(
-            candidates=WordNetLemmas(),
-            constraints=(MaxWords(share=0.16, floor=1),),
-            flight="levy",
-            mutation="best",
-            mirrored=True,
-            repeat=True,
-        ),
-    )
-}
-RECIPES = {recipe.full_name: recipe for attack in (PSO, LEAP) for recipe in attack.values()}
+PSO = recipe_versions(
+    {"textattack": _PLAIN, "paper": _ONE_PLACE},
+    name="pso",
+    summary="drifts in a swarm of texts with words of the same kind",
+    paper="Zang et al. 2020, arXiv:1910.12196",
+    goal=Untargeted(),
+)
+LEAP = recipe_versions(
+    {"textattack": _LEVY},
+    name="leap",
+    summary="drifts in a swarm with Lévy flights of texts with WordNet's words",
+    paper="Xiao et al. 2023, arXiv:2308.11284",
+    goal=Untargeted(),
+)

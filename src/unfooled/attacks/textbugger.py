@@ -28,14 +28,16 @@ Differences from the article
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from unfooled.attacks.parts.candidates import AnyOf, Neighbours
 from unfooled.attacks.parts.characters import LookAlikes, Misspelling
 from unfooled.attacks.parts.constraints import SentenceSimilarity
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.gradient_importance import Gradient
-from unfooled.attacks.parts.importance import Deletion, Importance
+from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.search import GreedySwap
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 
 _BUGS = AnyOf(
     (
@@ -48,27 +50,19 @@ _BUGS = AnyOf(
 )
 
 
-def _version(version: str, importance: Importance) -> Recipe:
-    return Recipe(
-        name="textbugger",
-        version=version,
-        summary="puts the best of five kinds of bugs into important words",
-        paper="Li et al. 2019, arXiv:1812.05271",
-        goal=Untargeted(),
-        search=GreedySwap(
-            importance=importance,
-            candidates=_BUGS,
-            constraints=(
-                SentenceSimilarity(threshold=0.8, scale="angular", window=None, against="original"),
-            ),
-            stopwords="english",
-            stopwords_cased=True,
-            ties="text",
-        ),
-    )
+_BY_DELETION = GreedySwap(
+    importance=Deletion(),
+    candidates=_BUGS,
+    constraints=(SentenceSimilarity(threshold=0.8, scale="angular", window=None, against="original"),),
+    stopwords="english",
+    stopwords_cased=True,
+    ties="text",
+)
 
-
-RECIPES: dict[str, Recipe] = {
-    "textattack": _version("textattack", Deletion()),
-    "white-box": _version("white-box", Gradient()),
-}
+RECIPES: dict[str, Recipe] = recipe_versions(
+    {"textattack": _BY_DELETION, "white-box": replace(_BY_DELETION, importance=Gradient())},
+    name="textbugger",
+    summary="puts the best of five kinds of bugs into important words",
+    paper="Li et al. 2019, arXiv:1812.05271",
+    goal=Untargeted(),
+)
