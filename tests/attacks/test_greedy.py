@@ -37,6 +37,7 @@ OTHER = {
     "population.py",
     "replacement.py",
     "search.py",
+    "together.py",
     "undoing.py",
 }
 

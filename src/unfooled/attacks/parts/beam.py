@@ -16,11 +16,12 @@ from itertools import repeat
 from typing import Literal, NamedTuple, TypeAlias
 
 from unfooled.attacks.parts.candidates import Candidates
-from unfooled.attacks.parts.constraints import Constraint, NextText
-from unfooled.attacks.parts.importance import PORTION, Importance
-from unfooled.attacks.parts.search import Ties, allowed, attackable, replacing, require_stopwords
+from unfooled.attacks.parts.constraints import Constraint
+from unfooled.attacks.parts.importance import Importance
+from unfooled.attacks.parts.search import Ties, attackable, require_stopwords
+from unfooled.attacks.parts.together import Options, score_together, swapping
 from unfooled.core.attempt import Attempt, Scored
-from unfooled.core.program import Program, gather
+from unfooled.core.program import Program
 from unfooled.core.victim import require_choice
 from unfooled.text import Text
 
@@ -28,8 +29,7 @@ Accept = Literal["any", "better"]
 Result = Literal["last", "best"]
 Place: TypeAlias = int | None  # None: anywhere
 # What may happen to a text: one program per place, whose options its constraints let pass.
-Expand: TypeAlias = Callable[[Scored, Place], Sequence[Program[list[NextText]]]]
-_OPTIONS = 10  # about so many per place, for portions that do not fill the memory
+Expand: TypeAlias = Callable[[Scored, Place], Sequence[Options]]
 
 
 class _Found(NamedTuple):
@@ -79,24 +79,20 @@ def _step(
 ) -> Program[list[Scored]]:
     """The best `width` texts that the step leads to, whichever text they come from."""
     places = [(number, place) for number, member in enumerate(members) for place in expand(member, step)]
-    size = max(1, PORTION // (_OPTIONS * max(1, len(a.original.string))))
     best: list[_Found] = []
     seen: set[Text] = set()
-    for first in range(0, len(places), size):
-        portion = places[first : first + size]
-        proposed = yield from gather([program for _, program in portion])
-        options: dict[Text, tuple[int, NextText]] = {}
-        for (number, _), some in zip(portion, proposed, strict=True):
-            for option in some:
-                if option.text not in seen:
-                    options.setdefault(option.text, (number, option))
-        scored = yield from a.score(list(options), [option.similarity for _, option in options.values()])
-        best += [
-            _Found((not one.success, -one.score, number, one.text.string if ties == "text" else at), one)
-            for at, (one, (number, _)) in enumerate(zip(scored, options.values(), strict=True), len(seen))
-        ]
-        seen.update(options)
-        best = sorted(best, key=lambda found: found.rank)[:width]
+
+    def take(place: int, found: list[Scored]) -> None:
+        number = places[place][0]
+        for scored in found:
+            if scored.text not in seen:
+                tie = scored.text.string if ties == "text" else len(seen)
+                best.append(_Found((not scored.success, -scored.score, number, tie), scored))
+                seen.add(scored.text)
+        best.sort(key=lambda one: one.rank)
+        del best[width:]
+
+    yield from score_together(a, [options for _, options in places], take)
     return [found.scored for found in best]
 
 
@@ -132,13 +128,9 @@ class BeamSwap:
             raise ValueError("words that may be replaced again and again need most_edits, or accept=better")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        propose = replacing(a, self.candidates)
+        options = swapping(a, self.candidates, self.constraints, self.ties)
 
-        def options(now: Scored, index: int) -> Program[list[NextText]]:
-            proposed = yield from propose(now, index)
-            return (yield from allowed(a, now, proposed, self.constraints, self.ties))
-
-        def expand(now: Scored, place: Place) -> list[Program[list[NextText]]]:
+        def expand(now: Scored, place: Place) -> list[Options]:
             places = self._free(now.text) if place is None else [place]
             return [options(now, index) for index in places]
 
