@@ -60,6 +60,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "bad-reorderings": "unfooled.attacks.bad_characters:REORDERINGS",
         "bad-deletions": "unfooled.attacks.bad_characters:DELETIONS",
         "input-reduction": "unfooled.attacks.input_reduction:RECIPES",
+        "checklist": "unfooled.attacks.checklist:RECIPES",
         "targeted-keyword": "unfooled.translation.attacks.targeted_keyword:RECIPES",
         "typo": "unfooled.translation.attacks.typo:RECIPES",
         "bleu-drop": "unfooled.translation.attacks.worse_output:BLEU_DROP",
