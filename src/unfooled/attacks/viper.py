@@ -29,11 +29,12 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.search import greedy, keep_newest
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.core.recipe import Recipe
@@ -55,6 +56,7 @@ def accented(letter: str) -> str:
 class RandomLookAlikes:
     """Exchange each character with some probability, and look; up to `draws` times."""
 
+    level: ClassVar[str] = "characters"
     space: Space
     probability: float = 0.3
     draws: int = 1
@@ -74,13 +76,11 @@ class RandomLookAlikes:
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         table = yield from self._table(start.text)
-        now = start
-        for _ in range(self.draws):
-            text = _exchanged(start.text, table, self.probability, a.rng)
-            (now,) = yield from a.score([text])
-            if now.success:
-                break
-        return now
+
+        def draw(now: Scored, _: int) -> Program[list[Scored]]:
+            return (yield from a.score([_exchanged(start.text, table, self.probability, a.rng)]))
+
+        return (yield from greedy(start, range(self.draws), draw, keep=keep_newest))
 
     def _table(self, text: Text) -> Program[dict[str, tuple[LookAlike, ...]]]:
         characters = list(dict.fromkeys("".join(text.words)))
