@@ -18,6 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unfooled.attacks.parts.beam import BeamSwap
     from unfooled.attacks.parts.candidates import CharacterEdits, Neighbours
     from unfooled.attacks.parts.constraints import MaxCharacterEdits, SamePartOfSpeech, SentenceSimilarity
     from unfooled.attacks.parts.english import (
@@ -28,78 +29,139 @@ if TYPE_CHECKING:
         RelatedWords,
     )
     from unfooled.attacks.parts.fluency import Fluency, Grammar
-    from unfooled.attacks.parts.goals import OnlyClass, Targeted, Untargeted
-    from unfooled.attacks.parts.gradient_importance import Gradient
+    from unfooled.attacks.parts.goals import Confident, OnlyClass, Targeted, Untargeted
+    from unfooled.attacks.parts.gradient_importance import Gradient, GradientSum
     from unfooled.attacks.parts.importance import Deletion, Masking, RandomOrder, TemporalScore
-    from unfooled.attacks.parts.masks import FillMask, MaskAndFill
+    from unfooled.attacks.parts.inflections import OtherForms
+    from unfooled.attacks.parts.limits import (
+        FirstOptions,
+        KeepLikeliest,
+        MaxWords,
+        MeanVector,
+        MinLetters,
+        NoAntonyms,
+        OncePerPlace,
+        OnlyTags,
+        WordDistance,
+        WordLoss,
+    )
+    from unfooled.attacks.parts.masks import FillMask, FillWord, MaskAndFill
+    from unfooled.attacks.parts.population import Genetic, Swarm
+    from unfooled.attacks.parts.saliency import WeightedSaliency
     from unfooled.attacks.parts.search import GreedySwap
     from unfooled.attacks.parts.selection import AttentionSelect, GreedySelect
-    from unfooled.attacks.parts.sources import Datamuse, UserTable, WordNetSynonyms
+    from unfooled.attacks.parts.sources import (
+        Datamuse,
+        UserTable,
+        WordNetLemmas,
+        WordNetSisters,
+        WordNetSynonyms,
+    )
     from unfooled.attacks.parts.undoing import UndoingFill, UndoingSwap
 
 __all__ = [
     "AttentionSelect",
+    "BeamSwap",
     "CharacterEdits",
+    "Confident",
     "Datamuse",
     "Deletion",
     "FillMask",
+    "FillWord",
+    "FirstOptions",
     "Fluency",
+    "Genetic",
     "GoodGrammar",
     "Gradient",
+    "GradientSum",
     "Grammar",
     "GreedySelect",
     "GreedySwap",
     "InForm",
+    "KeepLikeliest",
     "MaskAndFill",
     "Masking",
     "MaxChangedShare",
     "MaxCharacterEdits",
+    "MaxWords",
+    "MeanVector",
+    "MinLetters",
     "Neighbours",
+    "NoAntonyms",
+    "OncePerPlace",
     "OnlyClass",
+    "OnlyTags",
+    "OtherForms",
     "ProtectedWords",
     "RandomOrder",
     "RelatedWords",
     "SamePartOfSpeech",
     "SentenceSimilarity",
+    "Swarm",
     "Targeted",
     "TemporalScore",
     "UndoingFill",
     "UndoingSwap",
     "Untargeted",
     "UserTable",
+    "WeightedSaliency",
+    "WordDistance",
+    "WordLoss",
+    "WordNetLemmas",
+    "WordNetSisters",
     "WordNetSynonyms",
 ]
 
 _HOMES = {
     "AttentionSelect": "selection",
+    "BeamSwap": "beam",
     "CharacterEdits": "candidates",
+    "Confident": "goals",
     "Datamuse": "sources",
     "Deletion": "importance",
     "FillMask": "masks",
+    "FillWord": "masks",
+    "FirstOptions": "limits",
     "Fluency": "fluency",
+    "Genetic": "population",
     "GoodGrammar": "english",
     "Gradient": "gradient_importance",
+    "GradientSum": "gradient_importance",
     "Grammar": "fluency",
     "GreedySelect": "selection",
     "GreedySwap": "search",
     "InForm": "english",
+    "KeepLikeliest": "limits",
     "MaskAndFill": "masks",
     "Masking": "importance",
     "MaxChangedShare": "english",
     "MaxCharacterEdits": "constraints",
+    "MaxWords": "limits",
+    "MeanVector": "limits",
+    "MinLetters": "limits",
     "Neighbours": "candidates",
+    "NoAntonyms": "limits",
+    "OncePerPlace": "limits",
     "OnlyClass": "goals",
+    "OnlyTags": "limits",
+    "OtherForms": "inflections",
     "ProtectedWords": "english",
     "RandomOrder": "importance",
     "RelatedWords": "english",
     "SamePartOfSpeech": "constraints",
     "SentenceSimilarity": "constraints",
+    "Swarm": "population",
     "Targeted": "goals",
     "TemporalScore": "importance",
     "UndoingFill": "undoing",
     "UndoingSwap": "undoing",
     "Untargeted": "goals",
     "UserTable": "sources",
+    "WeightedSaliency": "saliency",
+    "WordDistance": "limits",
+    "WordLoss": "limits",
+    "WordNetLemmas": "sources",
+    "WordNetSisters": "sources",
     "WordNetSynonyms": "sources",
 }
 

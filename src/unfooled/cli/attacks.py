@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
-from unfooled.cli.command import argument
+from unfooled.cli.command import argument, option
 from unfooled.cli.options import Output, print_json
 from unfooled.plugins import registry
 
@@ -20,25 +20,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Attacks(Output):
+    EPILOG: ClassVar[str] = "\b\nExample:\n  unfooled attacks --need decisions --level characters\n"
+
+    need: str = option("", "Only those that need this of a victim: decisions, probabilities, gradients, …")
+    level: str = option("", "Only those that edit characters, words or sentences.")
+    search: str = option("", "Only those whose name, summary or paper holds this text.")
+
     def run(self) -> None:
-        from rich.console import Console
-        from rich.table import Table
+        from unfooled.core.attack_list import as_text, list_attacks
+        from unfooled.core.recipe import all_recipes
 
-        from unfooled.core.recipe import all_recipes, load_recipe
-
-        recipes = list(all_recipes())
+        found = list_attacks(need=self.need, level=self.level, search=self.search)
         if self.json:
-            print_json([_brief(recipe) for recipe in recipes])
+            names = {attack.name for attack in found}
+            print_json([_brief(recipe) for recipe in all_recipes() if recipe.name in names])
             return
-        table = Table(title="Attacks", title_justify="left", box=None, pad_edge=False)
-        for heading in ("name", "what it does", "needs", "paper"):
-            table.add_column(heading, overflow="fold", no_wrap=heading == "name")
-        for recipe in recipes:
-            default = load_recipe(recipe.name) == recipe
-            name = f"{recipe.full_name}{' *' if default else ''}"
-            table.add_row(name, recipe.summary, ", ".join(recipe.requires()), recipe.paper)
-        Console().print(table)
-        typer.echo("\n* what the name alone means. `unfooled show NAME` tells the rest.")
+        typer.echo(as_text(found))
+        typer.echo("\nThe first version is what the name alone means. `unfooled show NAME` tells the rest.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,5 +91,6 @@ def _brief(recipe: Recipe) -> dict[str, Any]:
         "summary": recipe.summary,
         "paper": recipe.paper,
         "needs": list(recipe.requires()),
+        "levels": list(recipe.levels),
         "asks": recipe.oracles(),
     }

@@ -3,19 +3,27 @@
     item    (word, senses)     a word in lower case; how many of its senses count per part of speech, 0: all
     answer  tuple[str, ...]    different single words, those of the commonest senses first
 
+    item    Sisters(word, k)   a word in lower case; at most how many
+    answer  tuple[str, ...]    words under the same more general sense, synonyms first, commonest senses first
+
+    item    Lemmas(word)       a word as it is written
+    answer  tuple[str, ...]    the words of all its synsets as WordNet writes them, by the alphabet
+
 "delayed" is looked up as the verb "delay" in its past form, and its synonyms come back as "detained", not
-"detain". Forms are made by rule and by WordNet's own list of exceptions.
+"detain". Forms are made by rule and by WordNet's own list of exceptions. As `Lemmas` they come back in base
+form, "delay" among them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from unfooled.resources import store
-from unfooled.resources.wordnet import PARTS, WordNet, read_wordnet
+from unfooled.resources.wordnet import PARTS, SenseKey, WordNet, read_wordnet
+from unfooled.text import WORD
 
 DEFAULT = "wordnet"
 _REMEMBERED = 1 << 16
@@ -43,12 +51,39 @@ _ENDINGS: dict[str, tuple[tuple[str, str, str], ...]] = {
 }  # fmt: skip
 
 
+# WordNet's own rules of detachment, as its manual page morphy(7) lists them.
+_DETACHMENTS: dict[str, tuple[tuple[str, str], ...]] = {
+    "noun": (
+        ("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"),
+        ("men", "man"), ("ies", "y"),
+    ),
+    "verb": (
+        ("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""),
+    ),
+    "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
+    "adv": (),
+}  # fmt: skip
+
+
 class WordForm(NamedTuple):
     """One way to understand a word: `base` of a part of speech in the form `slot` ("" is the base form)."""
 
     part: str
     base: str
     slot: str
+
+
+class Lemmas(NamedTuple):
+    """Single words of all synsets of a word, in base form."""
+
+    word: str
+
+
+class Sisters(NamedTuple):
+    """Words that stand beside a word under a more general sense, in its form; its synonyms are among them."""
+
+    word: str
+    most: int
 
 
 class SynonymOracle:
@@ -62,9 +97,18 @@ class SynonymOracle:
                 for form in forms:
                     self._irregular.setdefault(form, []).append(WordForm(part, base, _slot(part, form)))
         self._look_up = lru_cache(maxsize=_REMEMBERED)(self._find)
+        self._lemmas = lru_cache(maxsize=_REMEMBERED)(self._find_lemmas)
+        self._sisters = lru_cache(maxsize=_REMEMBERED)(self._find_sisters)
 
-    def __call__(self, items: Sequence[tuple[str, int]], /) -> list[tuple[str, ...]]:
-        return [self._look_up(word, senses) for word, senses in items]
+    def __call__(self, items: Sequence[tuple[str, int] | Lemmas | Sisters], /) -> list[tuple[str, ...]]:
+        return [self._answer(item) for item in items]
+
+    def _answer(self, item: tuple[str, int] | Lemmas | Sisters) -> tuple[str, ...]:
+        if isinstance(item, Lemmas):
+            return self._lemmas(item.word)
+        if isinstance(item, Sisters):
+            return self._sisters(*item)
+        return self._look_up(*item)
 
     def readings(self, word: str) -> list[WordForm]:
         """Every reading that WordNet knows, base forms first."""
@@ -105,6 +149,51 @@ class SynonymOracle:
                             found[self.inflected(reading.part, other, reading.slot, word)] = None
         return tuple(synonym for synonym in found if synonym not in ("", word))
 
+    @cached_property
+    def _below(self) -> dict[SenseKey, list[SenseKey]]:
+        """The senses one step under each."""
+        below: dict[SenseKey, list[SenseKey]] = {}
+        for key, synset in self.net.synsets.items():
+            for general in synset.hypernyms:
+                below.setdefault(general, []).append(key)
+        return below
+
+    def _find_sisters(self, word: str, most: int) -> tuple[str, ...]:
+        found = dict.fromkeys(self._look_up(word, 0))
+        for reading in self.readings(word):
+            for key in self.net.senses[reading.part, reading.base]:
+                synset = self.net.synsets[key]
+                beside = [sister for general in synset.hypernyms for sister in self._below.get(general, [])]
+                for sister in (*synset.similar, *beside):
+                    for other in self.net.synsets[sister].words:
+                        if len(found) >= most:
+                            break
+                        if other and other != reading.base:
+                            found[self.inflected(reading.part, other, reading.slot, word)] = None
+        return tuple(one for one in found if one not in ("", word))[:most]
+
+    def _find_lemmas(self, word: str) -> tuple[str, ...]:
+        bases = [(part, base) for part in PARTS for base in self._detached(part, word.lower())]
+        keys = [key for base in bases for key in self.net.senses[base]]
+        found = {written for key in keys for written in self.net.synsets[key].written}
+        single = (one for one in found if one != word and "_" not in one and len(WORD.findall(one)) == 1)
+        return tuple(sorted(single))
+
+    def _detached(self, part: str, word: str) -> list[str]:
+        """The base forms that WordNet's own program finds: those of the exceptions if the word is one, else
+        by endings taken off, again and again until something is known."""
+        irregular = [form.base for form in self._irregular.get(word, []) if form.part == part]
+        if irregular:
+            return self._known(part, [word, *irregular])
+        forms = [word]
+        found = self._known(part, [word, *_taken_off(part, forms)])
+        while not found and (forms := _taken_off(part, forms)):
+            found = self._known(part, forms)
+        return found
+
+    def _known(self, part: str, forms: Sequence[str]) -> list[str]:
+        return [form for form in dict.fromkeys(forms) if (part, form) in self.net.senses]
+
 
 def open_synonyms(variant: str = "") -> SynonymOracle:
     """`wordnet:wordnet` reads the resource of that name."""
@@ -123,6 +212,15 @@ def _slot(part: str, form: str) -> str:
     if part == "verb":
         return "ing" if form.endswith("ing") else "s" if form.endswith("s") and form != "was" else "ed"
     return "est" if form.endswith("st") else "er"
+
+
+def _taken_off(part: str, forms: Sequence[str]) -> list[str]:
+    return [
+        form[: len(form) - len(ending)] + instead
+        for form in forms
+        for ending, instead in _DETACHMENTS[part]
+        if form.endswith(ending)
+    ]
 
 
 def _regular_readings(word: str) -> Iterator[WordForm]:

@@ -31,6 +31,22 @@ class Untargeted:
 
 
 @dataclass(frozen=True)
+class Confident:
+    """Any class but the true one, with a probability of at least `least`."""
+
+    least: float = 0.7
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.least <= 1.0:
+            raise ValueError("least is a probability")
+
+    def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
+        scores, flipped = Untargeted().judge(probs, label)
+        sure = probs.max(axis=1).round(6) >= self.least
+        return scores, [bool(one and two) for one, two in zip(flipped, sure, strict=True)]
+
+
+@dataclass(frozen=True)
 class Targeted:
     """One given class, by its index."""
 
@@ -39,6 +55,28 @@ class Targeted:
     def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
         reached = (probs.argmax(axis=1) == self.target) & ~_ties(probs)
         return probs[:, self.target].tolist(), reached.tolist()
+
+
+@dataclass(frozen=True)
+class Margin:
+    """Any class but the true one; the score is by how much the best of them leads."""
+
+    def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
+        others = np.delete(probs, label, axis=1).max(axis=1)
+        _, reached = Untargeted().judge(probs, label)
+        return (others - probs[:, label]).round(6).tolist(), reached
+
+
+@dataclass(frozen=True)
+class KeepLabel:
+    """The true class, as sure as possible: of an attack that takes away what the victim does not need.
+
+    No text reaches it, the untouched one least of all; a search says itself when it has come far enough.
+    """
+
+    def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
+        lost = probs.argmax(axis=1) != label  # what keeps the class comes before what does not
+        return (probs[:, label] - lost).round(6).tolist(), [False] * len(probs)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
@@ -12,6 +12,7 @@ from unfooled.text import Text
 
 # Probes of a long text are built and asked in portions of about so many characters: memory stays bounded.
 PORTION = 200_000
+Taken = TypeVar("Taken")
 
 
 class Importance(Protocol):
@@ -77,7 +78,7 @@ class TemporalScore:
 def _by_probing(
     a: Attempt, start: Scored, positions: Sequence[int], probe: Callable[[int], Text], flip_gain: bool
 ) -> Program[list[int]]:
-    found = yield from _in_portions(a, len(positions), len(start.text.string), lambda n: probe(positions[n]))
+    found = yield from probe_each(a, start, positions, probe)
     worth: dict[int, float] = {}
     for i, probed in zip(positions, found, strict=True):
         worth[i] = probed.score - start.score
@@ -86,10 +87,31 @@ def _by_probing(
     return sorted(positions, key=lambda i: -round(worth[i], 6))
 
 
+def probe_each(
+    a: Attempt, start: Scored, positions: Sequence[int], probe: Callable[[int], Text]
+) -> Program[list[Scored]]:
+    """What the victim says of the text that `probe` makes of each position."""
+    return (yield from _in_portions(a, len(positions), len(start.text.string), lambda n: probe(positions[n])))
+
+
 def _in_portions(a: Attempt, n: int, length: int, probe: Callable[[int], Text]) -> Program[list[Scored]]:
     """What the victim says of `probe(0)` to `probe(n - 1)`, few long texts at a time."""
-    found: list[Scored] = []
+    return (yield from in_portions(a, n, length, probe, lambda scored: scored, probe=True))
+
+
+def in_portions(
+    a: Attempt,
+    n: int,
+    length: int,
+    make: Callable[[int], Text],
+    take: Callable[[Scored], Taken],
+    *,
+    probe: bool = False,
+) -> Program[list[Taken]]:
+    """What `take` keeps of the scores of `make(0)` to `make(n - 1)`, few long texts at a time."""
+    found: list[Taken] = []
     size = max(1, PORTION // max(1, length))
     for first in range(0, n, size):
-        found += yield from a.score([probe(i) for i in range(first, min(n, first + size))], probe=True)
+        texts = [make(i) for i in range(first, min(n, first + size))]
+        found += map(take, (yield from a.score(texts, probe=probe)))
     return found

@@ -16,6 +16,7 @@ from unfooled.core.program import Program, ask
 from unfooled.data.language import ENGLISH
 from unfooled.errors import ResourceError
 from unfooled.resources import datamuse
+from unfooled.resources.synonyms import Lemmas, Sisters
 from unfooled.text import Text, match_case
 
 
@@ -54,6 +55,50 @@ class WordNetSynonyms:
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         word = text.words[index]
         (found,) = yield from ask(f"wordnet:{self.lexicon}", [(word.lower(), self.senses)])
+        return like(word, found, self.most)
+
+
+@dataclass(frozen=True)
+class WordNetLemmas:
+    """Every single word of every synset of the word, as WordNet writes it: in base form, capitals and all.
+
+    The base form of the word itself is among them. By the alphabet, for WordNet's own order is lost.
+    """
+
+    language: ClassVar[str] = ENGLISH
+    lexicon: str = "wordnet"
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        return (f"wordnet:{self.lexicon}",)
+
+    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
+        (found,) = yield from ask(f"wordnet:{self.lexicon}", [Lemmas(text.words[index])])
+        return list(found)
+
+
+@dataclass(frozen=True)
+class WordNetSisters:
+    """Words beside the word under the same more general WordNet sense, or of its adjectives, and synonyms.
+
+    They come in the form of the word they replace, synonyms first, then those of the commonest senses. They
+    are of the same kind, as words of equal sememes are, but need not mean the same (summer, winter).
+    """
+
+    language: ClassVar[str] = ENGLISH
+    most: int = 50
+    lexicon: str = "wordnet"
+
+    def __post_init__(self) -> None:
+        _require_some(self.most)
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        return (f"wordnet:{self.lexicon}",)
+
+    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
+        word = text.words[index]
+        (found,) = yield from ask(f"wordnet:{self.lexicon}", [Sisters(word.lower(), self.most)])
         return like(word, found, self.most)
 
 
