@@ -188,7 +188,7 @@ def test_it_keeps_the_rules_of_attacks(chosen: Recipe) -> None:
     assert chosen.requires() == ("probabilities", "gradients")
 
 
-@pytest.mark.parametrize("change", [{"floor": 1.5}, {"stopwords": "none"}])
+@pytest.mark.parametrize("change", [{"floor": 1.5}, {"stopwords": "german"}])
 def test_settings_that_make_no_sense_are_refused(change: dict[str, Any]) -> None:
     search = load_recipe("breaking-bert").search
     assert isinstance(search, LowestConfidence)

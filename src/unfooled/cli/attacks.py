@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
-from unfooled.cli.command import Command, argument, option
+from unfooled.cli.command import argument, option
+from unfooled.cli.options import Output, print_json
 from unfooled.plugins import registry
 
 if TYPE_CHECKING:
@@ -18,13 +19,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attacks(Command):
+class Attacks(Output):
     EPILOG: ClassVar[str] = "\b\nExample:\n  unfooled attacks --need decisions --level characters\n"
 
     need: str = option("", "Only those that need this of a victim: decisions, probabilities, gradients, …")
     level: str = option("", "Only those that edit characters, words or sentences.")
     search: str = option("", "Only those whose name, summary or paper holds this text.")
-    json: bool = option(False, "As JSON, every version.")
 
     def run(self) -> None:
         from unfooled.core.attack_list import as_text, list_attacks
@@ -33,38 +33,33 @@ class Attacks(Command):
         found = list_attacks(need=self.need, level=self.level, search=self.search)
         if self.json:
             names = {attack.name for attack in found}
-            typer.echo(json.dumps([_brief(each) for each in all_recipes() if each.name in names], indent=2))
+            print_json([_brief(recipe) for recipe in all_recipes() if recipe.name in names])
             return
         typer.echo(as_text(found))
         typer.echo("\nThe first version is what the name alone means. `unfooled show NAME` tells the rest.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Show(Command):
+class Show(Output):
     EPILOG: ClassVar[str] = "\b\nExample:\n  unfooled show textfooler@paper\n"
 
     name: str = argument(..., "An attack, such as textfooler or textfooler@paper.")
-    json: bool = option(False, "As JSON.")
 
     def run(self) -> None:
-        show_attack(self.name, as_json=self.json)
+        from unfooled.core.recipe import load_recipe
 
-
-def show_attack(name: str, *, as_json: bool) -> None:
-    from unfooled.core.recipe import load_recipe
-
-    recipe = load_recipe(name)
-    if as_json:
-        typer.echo(json.dumps(_brief(recipe) | {"settings": recipe.to_json()}, indent=2))
-        return
-    versions = registry.load("attack", recipe.name)
-    typer.echo(_account(recipe))
-    typer.echo(f"\nVersions: {', '.join(f'{recipe.name}@{version}' for version in versions)}")
-    typer.echo(f"Needs of the victim: {', '.join(recipe.requires()) or 'nothing but decisions'}")
-    typer.echo(f"Reads: {', '.join(recipe.oracles()) or 'nothing else'}")
-    typer.echo(f"Settings of {recipe.full_name} (change one with --set path=value):")
-    for path, value in _settings(recipe.to_json()):
-        typer.echo(f"  {path} = {value}")
+        recipe = load_recipe(self.name)
+        if self.json:
+            print_json(_brief(recipe) | {"settings": recipe.to_json()})
+            return
+        versions = registry.load("attack", recipe.name)
+        typer.echo(_account(recipe))
+        typer.echo(f"\nVersions: {', '.join(f'{recipe.name}@{version}' for version in versions)}")
+        typer.echo(f"Needs of the victim: {', '.join(recipe.requires()) or 'nothing but decisions'}")
+        typer.echo(f"Reads: {', '.join(recipe.oracles()) or 'nothing else'}")
+        typer.echo(f"Settings of {recipe.full_name} (change one with --set path=value):")
+        for path, value in _settings(recipe.to_json()):
+            typer.echo(f"  {path} = {value}")
 
 
 def _account(recipe: Recipe) -> str:
