@@ -171,7 +171,7 @@ def test_a_missing_masked_language_model_offers_all_choices(
 def test_attacks_are_listed_by_what_they_need_and_edit() -> None:
     lines = unfooled("attacks").stdout.splitlines()
     (line,) = [line for line in lines if line.split()[:1] == ["textfooler"]]  # one, whatever its versions
-    assert "@textattack @paper @code @valid" in line
+    assert "@textattack @paper @code @adjusted @valid" in line
     above = lines[: lines.index(line)]
     assert [each for each in above if each.startswith("  ") and not each.startswith("    ")][-1] == "  words"
     assert [each for each in above if each and not each.startswith(" ")][-1].startswith("Probabilities")

@@ -42,7 +42,7 @@ from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.population import evolve
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 from unfooled.core.victim import require_choice
 from unfooled.text import Text
 
@@ -148,21 +148,16 @@ class EvolveCharacters:
 
 
 def _versions(name: str, summary: str, kind: Kind) -> dict[str, Recipe]:
-    searches = {
-        "paper": EvolveCharacters(kind=kind),
-        "textattack": EvolveCharacters(kind=kind, edits=1, always=True),
-    }
-    return {
-        version: Recipe(
-            name=name,
-            version=version,
-            summary=summary,
-            paper="Boucher et al. 2022, arXiv:2106.09898",
-            goal=Untargeted(),
-            search=search,
-        )
-        for version, search in searches.items()
-    }
+    return recipe_versions(
+        {
+            "paper": EvolveCharacters(kind=kind),
+            "textattack": EvolveCharacters(kind=kind, edits=1, always=True),
+        },
+        name=name,
+        summary=summary,
+        paper="Boucher et al. 2022, arXiv:2106.09898",
+        goal=Untargeted(),
+    )
 
 
 INVISIBLE = _versions("bad-invisible", "puts in few invisible characters", "invisible")

@@ -37,13 +37,13 @@ from unfooled.attacks.parts.importance import in_portions
 from unfooled.attacks.parts.search import greedy
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 from unfooled.text import Text
 
 ALPHABET = string.ascii_lowercase + string.digits + string.punctuation + " "
 
 
-class Place(NamedTuple):
+class CharacterPlace(NamedTuple):
     """Before the character `at` of a word, or (`instead`) in its stead; behind the last one it is the blank
     that the next word follows."""
 
@@ -120,7 +120,7 @@ class BestCharacters:
 
         return (yield from greedy(start, range(self.most), explore, keep=_keep_best, stop=nothing_left))
 
-    def _best_spots(self, a: Attempt, text: Text) -> Program[list[Place]]:
+    def _best_spots(self, a: Attempt, text: Text) -> Program[list[CharacterPlace]]:
         """Where a blank does most."""
         spots = [spot for spot in self.spots(text) if spot.takes(text, _probe(spot, text))]
         told: list[tuple[bool, float]] = yield from in_portions(
@@ -133,7 +133,7 @@ class BestCharacters:
         order = sorted(range(len(spots)), key=lambda number: (not told[number][0], -told[number][1]))
         return [spots[number] for number in order[: self.places]]
 
-    def spots(self, text: Text) -> Iterator[Place]:
+    def spots(self, text: Text) -> Iterator[CharacterPlace]:
         """Every place that may be edited, in reading order."""
         original = text.root.words
         for index, word in enumerate(text.words):
@@ -144,12 +144,12 @@ class BestCharacters:
             before_blank = index + 1 < len(text.words) and text.gaps[index + 1] == " "
             first, last = (1, len(word) - 1) if self.inner else (0, len(word) + before_blank)
             for at in range(first, len(word) if self.inner else len(word) + 1):
-                yield Place(index, at, instead=False)
+                yield CharacterPlace(index, at, instead=False)
                 if at < last:
-                    yield Place(index, at, instead=True)
+                    yield CharacterPlace(index, at, instead=True)
 
 
-def _probe(spot: Place, text: Text) -> str:
+def _probe(spot: CharacterPlace, text: Text) -> str:
     """A blank, or nothing where one stands."""
     return "" if spot.held(text) == " " else " "
 
@@ -159,20 +159,13 @@ def _keep_best(now: Scored, found: Sequence[Scored]) -> Scored:
     return max(found, key=lambda scored: (scored.success, scored.score), default=now)
 
 
-def _version(version: str, search: BestCharacters) -> Recipe:
-    return Recipe(
-        name="charmer",
-        version=version,
-        summary="edits the few characters that matter most",
-        paper="Abad Rocamora et al. 2024, arXiv:2405.04346",
-        goal=Margin(),
-        search=search,
-    )
-
-
-RECIPES: dict[str, Recipe] = {
-    "paper": _version("paper", BestCharacters()),
-    "pruthi": _version(
-        "pruthi", BestCharacters(alphabet=string.ascii_lowercase, once=True, inner=True, least=4)
-    ),
-}
+RECIPES: dict[str, Recipe] = recipe_versions(
+    {
+        "paper": BestCharacters(),
+        "pruthi": BestCharacters(alphabet=string.ascii_lowercase, once=True, inner=True, least=4),
+    },
+    name="charmer",
+    summary="edits the few characters that matter most",
+    paper="Abad Rocamora et al. 2024, arXiv:2405.04346",
+    goal=Margin(),
+)

@@ -38,7 +38,7 @@ from unfooled.attacks.parts.invariances import contracted, expanded, relocated, 
 from unfooled.attacks.parts.together import Options
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 from unfooled.core.victim import require_choice
 from unfooled.text import Text
 
@@ -88,18 +88,10 @@ class Invariances:
         return found
 
 
-def _version(version: str, search: Invariances) -> Recipe:
-    return Recipe(
-        name="checklist",
-        version=version,
-        summary="changes names, places, numbers and contractions, which should not matter",
-        paper="Ribeiro et al. 2020, arXiv:2005.04118",
-        goal=Untargeted(),
-        search=search,
-    )
-
-
-RECIPES: dict[str, Recipe] = {
-    "ours": _version("ours", Invariances()),
-    "textattack": _version("textattack", Invariances(accept="any", result="last")),
-}
+RECIPES: dict[str, Recipe] = recipe_versions(
+    {"ours": Invariances(), "textattack": Invariances(accept="any", result="last")},
+    name="checklist",
+    summary="changes names, places, numbers and contractions, which should not matter",
+    paper="Ribeiro et al. 2020, arXiv:2005.04118",
+    goal=Untargeted(),
+)

@@ -18,7 +18,8 @@ Versions
 Differences
     - The authors estimate importance by the gradient; @paper asks the victim about each deletion, which costs
       more queries and works on any victim.
-    - TextAttack calls all of its results "maximised" and none a success.
+    - TextAttack calls all of its results "maximised" and none a success. It counts places in the text that is
+      already shorter by their old numbers, so that it takes out other words than it ranked; ours does not.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.search import Keep, greedy
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 from unfooled.core.result import decided
 from unfooled.errors import BudgetExhaustedError
 
@@ -106,18 +107,10 @@ def _stays(scored: Scored, a: Attempt) -> bool:
     return decided(scored.probs.tolist()) == a.label
 
 
-def _version(version: str, search: ReduceInput) -> Recipe:
-    return Recipe(
-        name="input-reduction",
-        version=version,
-        summary="takes words out as long as the decision stays",
-        paper="Feng et al. 2018, arXiv:1804.07781",
-        goal=KeepLabel(),
-        search=search,
-    )
-
-
-RECIPES: dict[str, Recipe] = {
-    "textattack": _version("textattack", ReduceInput()),
-    "paper": _version("paper", ReduceInput(width=5)),
-}
+RECIPES: dict[str, Recipe] = recipe_versions(
+    {"textattack": ReduceInput(), "paper": ReduceInput(width=5)},
+    name="input-reduction",
+    summary="takes words out as long as the decision stays",
+    paper="Feng et al. 2018, arXiv:1804.07781",
+    goal=KeepLabel(),
+)

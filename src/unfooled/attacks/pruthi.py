@@ -30,7 +30,7 @@ from unfooled.attacks.parts.beam import BeamSwap
 from unfooled.attacks.parts.candidates import AnyOf
 from unfooled.attacks.parts.characters import Misspelling
 from unfooled.attacks.parts.goals import Untargeted
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 
 _AS_TEXTATTACK = AnyOf(
     (
@@ -50,19 +50,14 @@ _AS_PAPER = AnyOf(
 )
 
 
-def _version(version: str, misspellings: AnyOf, words: int) -> Recipe:
-    return Recipe(
-        name="pruthi",
-        version=version,
-        summary="misspells one or two words in the worst way",
-        paper="Pruthi et al. 2019, arXiv:1905.11268",
-        goal=Untargeted(),
-        search=BeamSwap(candidates=misspellings, constraints=(), most_edits=words),
-    )
-
-
-RECIPES: dict[str, Recipe] = {
-    "textattack": _version("textattack", _AS_TEXTATTACK, 1),
-    "paper": _version("paper", _AS_PAPER, 1),
-    "two": _version("two", _AS_PAPER, 2),
-}
+RECIPES: dict[str, Recipe] = recipe_versions(
+    {
+        "textattack": BeamSwap(candidates=_AS_TEXTATTACK, constraints=(), most_edits=1),
+        "paper": BeamSwap(candidates=_AS_PAPER, constraints=(), most_edits=1),
+        "two": BeamSwap(candidates=_AS_PAPER, constraints=(), most_edits=2),
+    },
+    name="pruthi",
+    summary="misspells one or two words in the worst way",
+    paper="Pruthi et al. 2019, arXiv:1905.11268",
+    goal=Untargeted(),
+)

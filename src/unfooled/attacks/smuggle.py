@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from unfooled.attacks.parts.disguise import Disguise, Kind, Rewrite
 from unfooled.attacks.parts.goals import Untargeted
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 
 _BOUCHER = "Boucher et al. 2022, arXiv:2106.09898"
 _HACKETT = "Hackett et al. 2025, arXiv:2504.11168"
@@ -42,18 +42,8 @@ _EGER = "Eger et al. 2019, arXiv:1903.11508"
 
 
 def _versions(name: str, summary: str, paper: str, kinds: dict[str, Kind]) -> dict[str, Recipe]:
-    return {
-        version: Recipe(
-            name=name,
-            version=version,
-            summary=summary,
-            paper=paper,
-            goal=Untargeted(),
-            search=Rewrite(disguise=Disguise(kind)),
-            needs=(),
-        )
-        for version, kind in kinds.items()
-    }
+    searches = {version: Rewrite(disguise=Disguise(kind)) for version, kind in kinds.items()}
+    return recipe_versions(searches, name=name, summary=summary, paper=paper, goal=Untargeted(), needs=())
 
 
 ZERO_WIDTH = _versions(

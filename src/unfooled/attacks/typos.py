@@ -30,29 +30,25 @@ from unfooled.attacks.parts.characters import Misspelling, Pick
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Deletion, Importance, RandomOrder
 from unfooled.attacks.parts.search import GreedySwap
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 
 _LEAST = 4  # letters
 
 
-def _version(version: str, importance: Importance, pick: Pick) -> Recipe:
+def _search(importance: Importance, pick: Pick) -> GreedySwap:
     made = AnyOf(
         (
             Misspelling("swap", pick, least=_LEAST),
             Misspelling("keyboard", pick, inner=False, least=_LEAST),
         )
     )
-    return Recipe(
-        name="typos",
-        version=version,
-        summary="misspells important words as people do",
-        paper="after Belinkov and Bisk 2018, arXiv:1711.02173",
-        goal=Untargeted(),
-        search=GreedySwap(importance=importance, candidates=made, constraints=(), stopwords="english"),
-    )
+    return GreedySwap(importance=importance, candidates=made, constraints=(), stopwords="english")
 
 
-RECIPES: dict[str, Recipe] = {
-    "keyboard": _version("keyboard", Deletion(), "all"),
-    "random": _version("random", RandomOrder(), "one"),
-}
+RECIPES: dict[str, Recipe] = recipe_versions(
+    {"keyboard": _search(Deletion(), "all"), "random": _search(RandomOrder(), "one")},
+    name="typos",
+    summary="misspells important words as people do",
+    paper="after Belinkov and Bisk 2018, arXiv:1711.02173",
+    goal=Untargeted(),
+)

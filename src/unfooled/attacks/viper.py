@@ -37,7 +37,7 @@ from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.search import greedy, keep_newest
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 from unfooled.core.victim import require_choice
 from unfooled.resources.look_alikes import LookAlike
 from unfooled.text import Text
@@ -112,17 +112,15 @@ def _drawn(options: tuple[LookAlike, ...], rng: np.random.Generator) -> str:
     return options[int(rng.choice(len(options), p=weights / weights.sum()))].character
 
 
-_SPACES: dict[str, Space] = {"eces": "accents", "dces": "names", "ices": "pictures"}
-
-RECIPES: dict[str, Recipe] = {
-    version: Recipe(
-        name="viper",
-        version=version,
-        summary="exchanges random characters for others that look like them",
-        paper="Eger et al. 2019, arXiv:1903.11508",
-        goal=Untargeted(),
-        search=RandomLookAlikes(space=space),
-        needs=(),
-    )
-    for version, space in _SPACES.items()
-}
+RECIPES: dict[str, Recipe] = recipe_versions(
+    {
+        "eces": RandomLookAlikes(space="accents"),
+        "dces": RandomLookAlikes(space="names"),
+        "ices": RandomLookAlikes(space="pictures"),
+    },
+    name="viper",
+    summary="exchanges random characters for others that look like them",
+    paper="Eger et al. 2019, arXiv:1903.11508",
+    goal=Untargeted(),
+    needs=(),
+)
