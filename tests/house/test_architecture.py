@@ -210,7 +210,7 @@ def test_attacks_of_a_wing_are_absent_without_it() -> None:
         [recipe["name"] for recipe in json.loads(typed_without(wing, "attacks", "--json").stdout)]
         for wing in ("", "translation")
     )
-    gone = {"targeted-keyword", "typo", "bleu-drop", "non-overlapping"}
+    gone = {"targeted-keyword", "typo", "bleu-drop", "non-overlapping", "seq2sick", "morpheus"}
     assert [name for name in whole if name.partition("@")[0] not in gone] == part
     assert gone <= {name.partition("@")[0] for name in whole}
     absent = typed_without("translation", "show", "typo")

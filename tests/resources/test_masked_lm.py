@@ -22,7 +22,7 @@ from unfooled.errors import MissingExtraError, ResourceError, UserError
 from unfooled.resources import masked_lm, review_text
 from unfooled.resources import store as store_module
 from unfooled.resources.encoders import quiet
-from unfooled.resources.fillmask import FillIn, MaskedLM, MaskItem
+from unfooled.resources.fillmask import FillIn, MaskedLM, MaskItem, WordItem
 from unfooled.resources.manifest import parse_manifest
 from unfooled.resources.pretrained import load_pretrained
 from unfooled.resources.store import Progress, Store, digest_of
@@ -241,7 +241,7 @@ def test_accuracy_by_hand() -> None:
     class Model:
         batch_size = 10
 
-        def __call__(self, items: Sequence[MaskItem], /) -> list[tuple[FillIn, ...]]:
+        def __call__(self, items: Sequence[MaskItem | WordItem], /) -> list[tuple[FillIn, ...]]:
             return [tuple(FillIn(word, 0.0) for word in answers[item]) for item in items]
 
     assert masked_lm.accuracy(Model(), gaps) == {
