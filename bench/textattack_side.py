@@ -80,8 +80,10 @@ def give_vectors(table: Path) -> None:
     WordEmbedding.counterfitted_GLOVE_embedding = staticmethod(lambda: embedding)
 
 
-def give_encoder(folder: Path, meter: Meter) -> None:
-    """MiniLM in the place of the Universal Sentence Encoder, with the recipe's own arguments."""
+def give_encoder(
+    folder: Path, meter: Meter, places: Sequence[str] = ("UniversalSentenceEncoder",)
+) -> None:
+    """MiniLM in the place of another sentence encoder, with the recipe's own arguments."""
     import torch
     from textattack.constraints.semantics.sentence_encoders import SentenceEncoder
     from transformers import AutoModel, AutoTokenizer
@@ -92,7 +94,12 @@ def give_encoder(folder: Path, meter: Meter) -> None:
 
     class MiniLMEncoder(SentenceEncoder):
         def __init__(
-            self, threshold: float = 0.8, large: bool = False, metric: str = "angular", **kwargs: Any
+            self,
+            threshold: float = 0.8,
+            large: bool = False,
+            metric: str = "angular",
+            model_name: str = "",
+            **kwargs: Any,
         ) -> None:
             super().__init__(threshold=threshold, metric=metric, **kwargs)
 
@@ -114,8 +121,9 @@ def give_encoder(folder: Path, meter: Meter) -> None:
             return torch.cat(parts)
 
     for name, module in list(sys.modules.items()):
-        if name.startswith("textattack") and hasattr(module, "UniversalSentenceEncoder"):
-            module.UniversalSentenceEncoder = MiniLMEncoder
+        for place in places:
+            if name.startswith("textattack") and hasattr(module, place):
+                setattr(module, place, MiniLMEncoder)
 
 
 def give_masked_lm(folder: Path, padding: str) -> None:

@@ -17,7 +17,9 @@ from bench_data import LABELS, Row, read_jsonl
 from protocol import Meter, one_thread, private_stdout, run_all, serve
 
 
-def build_recipe(name: str, *, encoder: bool, neighbours: str, masked_lm: str) -> Any:
+def build_recipe(
+    name: str, *, encoder: bool, neighbours: str, masked_lm: str, settings: Sequence[str] = ()
+) -> Any:
     """The recipe, without its sentence encoder where the scenario has none."""
     from unfooled.attacks.parts.constraints import SentenceSimilarity
     from unfooled.core.recipe import load_recipe, with_everywhere, with_setting
@@ -27,6 +29,8 @@ def build_recipe(name: str, *, encoder: bool, neighbours: str, masked_lm: str) -
         recipe = with_everywhere(recipe, "masked_lm", masked_lm)
     if neighbours:
         recipe = with_setting(recipe, "search.candidates.table", neighbours)
+    for setting in settings:
+        recipe = with_setting(recipe, *setting.split("=", 1))
     if encoder:
         return recipe
     search: Any = recipe.search
@@ -54,6 +58,7 @@ def open_session(args: argparse.Namespace) -> tuple[Any, Any]:
         encoder=args.encoder != "none",
         neighbours=args.neighbours,
         masked_lm=args.masked_lm,
+        settings=args.set,
     )
     return Session(victim, recipe, Settings(window=args.window)), victim
 
@@ -159,6 +164,7 @@ def main() -> None:
         "--masked-lm", default="", help="folder of a masked language model; else the resource"
     )
     parser.add_argument("--attack", default="textfooler@textattack")
+    parser.add_argument("--set", action="append", default=[], help="a setting of the attack, path=value")
     parser.add_argument("--window", type=int, default=256)
     parser.add_argument("--serve", action="store_true", help="read blocks of indices from stdin")
     parser.add_argument("--limit", type=int, default=0)

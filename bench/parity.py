@@ -1,0 +1,184 @@
+"""Our recipes beside those of TextAttack 0.3.11, example by example; writes `docs/parity.md`.
+
+    python bench/parity.py                     measure every row that can be, some hours
+    python bench/parity.py pwws textbugger     these only; the others keep their figures
+    python bench/parity.py --page              only write the page again
+
+What is compared, with which parts, stands in `parity_table.py`; the figures in `parity.json`. Both sides attack
+the same sentences of MR with the same victim, block by block in turns, on one core with one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import environment as env
+from bench_data import read_jsonl
+from compare import compare
+from parity_page import RESULTS, read_results, write_page
+from parity_table import TEXTATTACK, Row
+from protocol import Side
+
+WARM_UP = 2
+BLOCK = 25
+SPEED_VICTIM = "minilm-mr"
+
+
+def commands(row: Row, victim: str, file: Path, args: argparse.Namespace) -> tuple[list[object], list[object]]:
+    """What starts TextAttack's side and ours."""
+    common: list[object] = ["--victim", env.HOME / "victims" / victim, "--sentences", file]
+    theirs: list[object] = [args.textattack, env.BENCH / "parity_side.py", "--row", row.name, *common]
+    theirs += ["--nltk-data", env.nltk_data()]
+    ours: list[object] = [sys.executable, env.BENCH / "unfooled_side.py", "--serve", *common]
+    ours += ["--attack", row.ours, *(part for setting in row.settings for part in ("--set", setting))]
+    if "vectors" in row.parts:
+        theirs += ["--neighbours", args.neighbours]
+    if "encoder" in row.parts:
+        theirs += ["--encoder", env.resource("minilm")]
+    if "masked-lm" in row.parts:
+        theirs += ["--masked-lm", args.masked_lm]
+        ours += ["--masked-lm", args.masked_lm]
+    if "wordnet" in row.parts:
+        theirs += ["--wordnet", env.resource("wordnet")]
+    if "sisters" in row.parts:
+        theirs += ["--sisters", args.sisters]
+    return theirs, ours
+
+
+def run_blocks(row: Row, victim: str, examples: int, args: argparse.Namespace) -> dict[str, Any]:
+    """Both sides in turns; answers of all blocks, and why examples differ."""
+    file = env.sentences("mr", examples + WARM_UP)
+    theirs, ours = commands(row, victim, file, args)
+    # The order of a Python set, and with it that of equally good candidates, follows from this seed.
+    alone = env.clean_env(package=False) | {"PYTHONHASHSEED": "0"}
+    sides = {
+        "textattack": Side("textattack", env.pinned(theirs) if args.pin else plain(theirs), _log(row, "theirs"), alone),
+        "unfooled": Side("unfooled", env.pinned(ours) if args.pin else plain(ours), _log(row, "ours"), env.clean_env()),
+    }
+    for side in sides.values():
+        side.block(range(examples, examples + WARM_UP))
+    answers = []
+    for number, start in enumerate(range(0, examples, BLOCK)):
+        indices = range(start, min(start + BLOCK, examples))
+        order = list(sides) if number % 2 == 0 else list(sides)[::-1]
+        answers.append({name: sides[name].block(indices) for name in order})
+        seconds = {name: round(answer["cpu_seconds"], 1) for name, answer in answers[-1].items()}
+        print(f"  {row.name} on {victim}: {indices[-1] + 1} of {examples}, CPU seconds {seconds}", flush=True)
+    agreement = compare(read_jsonl(file), answers)
+    if row.how == "texts" and agreement["differences"]:
+        others = [difference["unfooled"] | {"index": difference["index"]} for difference in agreement["differences"]]
+        for difference, reason in zip(agreement["differences"], sides["textattack"].explain(others), strict=True):
+            difference["reason"] = reason
+    for side in sides.values():
+        side.close()
+    return {"answers": answers, "agreement": agreement}
+
+
+def plain(command: Sequence[object]) -> list[str]:
+    return [str(part) for part in command]
+
+
+def _log(row: Row, side: str) -> Path:
+    return env.HOME / f"parity-{row.name}-{side}.log"
+
+
+def side_figures(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Success, queries per attacked example with their intervals, and time of one side."""
+    from unfooled.rates import wilson
+
+    results = [result for block in blocks for result in block["results"]]
+    outcomes = Counter(result["outcome"] for result in results)
+    attacked = [result for result in results if result["outcome"] in ("success", "failure")]
+    queries = [result["queries"] for result in attacked]
+    spread = 1.96 * stdev(queries) / math.sqrt(len(queries)) if len(queries) > 1 else 0.0
+    mean = fmean(queries) if queries else 0.0
+    low, high = wilson(outcomes["success"], max(1, len(attacked)))
+    notes = Counter(result.get("note") for result in results if result["outcome"] == "error")
+    return {
+        "outcomes": dict(outcomes),
+        "success": [round(outcomes["success"] / max(1, len(attacked)), 4), round(low, 4), round(high, 4)],
+        "queries": [round(mean, 1), round(mean - spread, 1), round(mean + spread, 1)],
+        "seconds": round(sum(block["seconds"] for block in blocks), 2),
+        "cpu_seconds": round(sum(block["cpu_seconds"] for block in blocks), 2),
+        "texts": {name: sum(block["meters"].get(name, {}).get("texts", 0) for block in blocks) for name in METERS},
+        "errors": dict(notes.most_common(3)),
+    }
+
+
+METERS = ("victim", "encoder")
+
+
+def measure(row: Row, args: argparse.Namespace) -> dict[str, Any]:
+    examples = args.examples or row.examples
+    run = run_blocks(row, row.victim, examples, args)
+    agreement = run["agreement"]
+    reasons = Counter(difference.get("reason", "") for difference in agreement["differences"])
+    made = {
+        "ours": row.ours,
+        "victim": row.victim,
+        "examples": examples,
+        "same_text": agreement["same_found"],
+        "same_queries": agreement["same_queries"],
+        "reasons": dict(reasons) if row.how == "texts" else {},
+        "unexplained": [
+            difference for difference in agreement["differences"] if row.how == "texts" and not difference.get("reason")
+        ][:5],
+    }
+    for side in ("textattack", "unfooled"):
+        made[side] = side_figures([answer[side] for answer in run["answers"]])
+    return made
+
+
+def measure_speed(row: Row, args: argparse.Namespace) -> dict[str, Any]:
+    """The same on MiniLM, a few sentences: seconds beside seconds."""
+    slow = replace(row, victim=SPEED_VICTIM, how="rates")
+    answers = run_blocks(slow, SPEED_VICTIM, args.speed, args)["answers"]
+    sides = {side: side_figures([answer[side] for answer in answers]) for side in ("textattack", "unfooled")}
+    return {"examples": args.speed, "victim": SPEED_VICTIM, **sides}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("recipes", nargs="*", help="TextAttack's names; else all that can be measured")
+    parser.add_argument("--page", action="store_true", help="write the page from the figures that are there")
+    parser.add_argument("--examples", type=int, default=0, help="in place of the table's number")
+    parser.add_argument("--speed", type=int, default=0, help="also attack MiniLM with so many sentences")
+    parser.add_argument("--only-speed", action="store_true")
+    parser.add_argument("--pin", action="store_true", help="one core for both sides")
+    parser.add_argument("--textattack", type=Path, help="interpreter of TextAttack's environment")
+    parser.add_argument("--masked-lm", type=Path, help="folder of a masked language model")
+    parser.add_argument("--sisters", type=Path, help="JSON: candidates by word and part of speech")
+    args = parser.parse_args()
+    if not args.page:
+        env.HOME.mkdir(exist_ok=True)
+        args.textattack = env.textattack_python(args.textattack)
+        env.train_missing(None, ["mr"])
+        args.neighbours = env.export_neighbours(env.resource("counter-fitted"))
+        for row in TEXTATTACK:
+            if row.measured and (not args.recipes or row.name in args.recipes):
+                keep(row, args)
+    write_page()
+
+
+def keep(row: Row, args: argparse.Namespace) -> None:
+    """Measure one row; its figures are in the file as soon as they are there."""
+    figures = {} if args.only_speed else measure(row, args)
+    if args.speed:
+        figures["speed"] = measure_speed(row, args)
+    results = read_results()
+    results[row.name] = results.get(row.name, {}) | figures
+    text = json.dumps(results, indent=1, ensure_ascii=False, sort_keys=True)
+    RESULTS.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

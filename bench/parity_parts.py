@@ -1,0 +1,110 @@
+"""Parts for TextAttack's recipes that it would download, and plain bugs of it that can be taken away.
+
+Runs in TextAttack's environment only. A *part* is what the recipe needs and cannot have here: both sides get the
+same one. A *mend* takes one accident of TextAttack away, for rows of the table in `parity_table.py` that say so.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+# Unicode's list of intentional look-alikes, as far as ASCII goes: the wheel of TextAttack lacks the file.
+ASCII = "ABEHIKMNOPTXYZCJSacdehipsxyjo!"
+ALIKE = "ΑΒΕΗΙΚΜΝΟΡΤΧΥΖСЈЅасԁеһірѕхуϳοǃ"
+
+
+def give_wordnet(files: Path, nltk_data: Path) -> None:
+    """Our WordNet through NLTK's reader, which asks for two more files than the resource has."""
+    folder = nltk_data / "corpora" / "wordnet"
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files.iterdir():
+        # NLTK refuses links that lead out of its folder.
+        if file.suffix != ".json" and not (folder / file.name).exists():
+            shutil.copyfile(file, folder / file.name)
+    # Keys of senses and names of lexicographers' files, which no recipe reads.
+    (folder / "index.sense").touch()
+    (folder / "lexnames").write_text("".join(f"{number:02}\tfile{number}\t1\n" for number in range(45)))
+
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
+    from textattack.shared import utils
+    from textattack.transformations.word_swaps import word_swap_wordnet as module
+
+    reader = WordNetCorpusReader(str(folder), None)
+
+    def synonyms(_swap: Any, word: str, random: bool = False) -> list[str]:
+        """As there, but sorted: the order of a Python set differs from process to process."""
+        lemmas = {lemma for sense in reader.synsets(word) for lemma in sense.lemma_names()}
+        return sorted(
+            lemma for lemma in lemmas if lemma != word and "_" not in lemma and utils.is_one_word(lemma)
+        )
+
+    def start(swap: Any, language: str = "eng") -> None:
+        swap.language = language
+
+    module.WordSwapWordNet.__init__ = start
+    module.WordSwapWordNet._get_replacement_words = synonyms
+
+
+def give_look_alikes() -> None:
+    """The data file that the wheel forgot, in the form in which it is read: two characters behind a mark."""
+    import textattack
+
+    lines = [f"{ord(a):04X} ;\t{ord(b):04X} #* ( {a} ~ {b} )" for a, b in zip(ASCII, ALIKE, strict=True)]
+    file = Path(textattack.__file__).parent / "shared" / "intentional_homoglyphs.txt"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    from textattack.transformations import WordSwapHomoglyphSwap
+
+    read = WordSwapHomoglyphSwap().homos_intentional
+    if read != {a: [b] for a, b in zip(ASCII, ALIKE, strict=True)}:
+        raise SystemExit("TextAttack reads the list of look-alikes in another way than expected")
+
+
+def give_tagger() -> None:
+    """NLTK's perceptron in the place of flair, with universal tags."""
+    import nltk
+    from textattack.shared import AttackedText
+
+    universal = {".": "PUNCT", "CONJ": "CCONJ", "PRT": "PART"}
+
+    def tag(text: Any, index: int) -> str:
+        word, after = text.words[index], text.words
+        tagged = nltk.pos_tag(after, tagset="universal")
+        if tagged[index][0] != word:
+            raise SystemExit("the tagger lost a word")
+        return universal.get(tagged[index][1], tagged[index][1])
+
+    AttackedText.pos_of_word_index = tag
+
+
+def give_table(file: Path) -> None:
+    """Candidates by word and part of speech in the place of HowNet's."""
+    import json
+
+    from textattack.transformations.word_swaps import word_swap_hownet as module
+
+    bank = json.loads(file.read_text(encoding="utf-8"))
+
+    def start(swap: Any, max_candidates: int = -1, **options: Any) -> None:
+        super(module.WordSwapHowNet, swap).__init__(**options)
+        swap.max_candidates = max_candidates
+        swap.candidates_bank = bank
+        swap.pos_dict = {"ADJ": "adj", "NOUN": "noun", "ADV": "adv", "VERB": "verb"}
+
+    module.WordSwapHowNet.__init__ = start
+
+
+def best_breed(attack: Any) -> None:
+    """Parents are drawn with the weight exp(-score / T), so that the worst breed. Mended: exp(score / T)."""
+    attack.search_method.temp = -abs(attack.search_method.temp)
+
+
+def steady_gradients(attack: Any) -> None:
+    """The model is put into training mode before its gradient is taken. Mended: dropout stays off."""
+    wrapper = attack.goal_function.model
+    wrapper.model.train = lambda mode=True: wrapper.model.eval()
+
+
+MENDS: dict[str, Callable[[Any], None]] = {"parents": best_breed, "gradients": steady_gradients}

@@ -1,0 +1,130 @@
+"""Everything about what is compared: one row for every recipe of TextAttack and every attacker of OpenAttack.
+
+`how` is one of
+    texts    TextAttack is deterministic: outcome and text example by example, with the same parts
+    rates    random: success rate and queries, with their intervals
+    cases    not run side by side, for the reason in `why`; `tests` pin it on cases worked out by hand
+    absent   not here yet
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    peer: str  # textattack or openattack
+    name: str  # the peer's own
+    ours: str  # a recipe of Unfooled with its version; "" where there is none
+    how: str
+    why: str = ""  # why it is compared so, or not at all
+    parts: tuple[str, ...] = ()  # given to both sides: see parity_parts.py
+    mends: tuple[str, ...] = ()  # accidents of TextAttack that are taken away first
+    recipe: str = ""  # class of TextAttack
+    build: tuple[tuple[str, object], ...] = ()  # arguments of its `build`
+    settings: tuple[str, ...] = ()  # of our recipe, path=value
+    victim: str = "mr.skops"
+    examples: int = 100
+    tests: str = ""  # a file below tests/
+
+    @property
+    def measured(self) -> bool:
+        return self.how in ("texts", "rates")
+
+
+def _textattack(name: str, recipe: str, ours: str, how: str, **more: object) -> Row:
+    return Row("textattack", name, ours, how, recipe=recipe, **more)  # type: ignore[arg-type]
+
+
+def _openattack(name: str, ours: str, why: str, tests: str = "", how: str = "cases") -> Row:
+    return Row("openattack", name, ours, how, why=why, tests=tests)
+
+
+PART_NAMES = {
+    "vectors": "word vectors and neighbours",
+    "encoder": "sentence encoder (MiniLM)",
+    "masked-lm": "masked language model",
+    "wordnet": "WordNet",
+    "look-alikes": "look-alikes (the wheel of TextAttack lacks the file)",
+    "tagger": "tagger (in place of flair)",
+    "sisters": "WordNet sisters (in place of HowNet)",
+    "trigram": "trigram language model",
+    "parents": "the best breed, not the worst",
+    "gradients": "no dropout while gradients are taken",
+}
+_LIST = "OpenAttack lower-cases texts and counts exceptions as failures: "
+_LATER = "comes later"
+
+TEXTATTACK = (
+    _textattack("a2t", "A2TYoo2021", "", "absent", why=_LATER),
+    _textattack("alzantot", "GeneticAlgorithmAlzantot2018", "", "absent", why=_LATER),
+    _textattack("bad-characters", "BadCharacters2021", "", "absent", why=_LATER),
+    _textattack(
+        "bae", "BAEGarg2019", "bae-r@textattack", "texts", parts=("encoder", "masked-lm"), examples=50
+    ),
+    _textattack("bert-attack", "BERTAttackLi2020", "", "absent", why=_LATER),
+    _textattack("checklist", "CheckList2020", "", "absent", why=_LATER),
+    _textattack("chinese", "ChineseRecipe", "", "absent", why="Chinese is not attacked yet"),
+    _textattack("clare", "CLARE2020", "", "absent", why=_LATER),
+    _textattack(
+        "deepwordbug",
+        "DeepWordBugGao2018",
+        "deepwordbug@textattack",
+        "rates",
+        why="letters are drawn at random",
+        examples=400,
+    ),
+    _textattack("faster-alzantot", "FasterGeneticAlgorithmJia2019", "", "absent", why=_LATER),
+    _textattack("french", "FrenchRecipe", "", "absent", why="French is not attacked yet"),
+    _textattack("hotflip", "HotFlipEbrahimi2017", "", "absent", why=_LATER),
+    _textattack("iga", "IGAWang2019", "", "absent", why=_LATER),
+    _textattack("input-reduction", "InputReductionFeng2018", "", "absent", why=_LATER),
+    _textattack("kuleshov", "Kuleshov2017", "", "absent", why=_LATER),
+    _textattack("leap", "LEAP2023", "", "absent", why=_LATER),
+    _textattack("morpheus", "MorpheusTan2020", "", "absent", why=_LATER),
+    _textattack("pruthi", "Pruthi2019", "", "absent", why=_LATER),
+    _textattack("pso", "PSOZang2020", "", "absent", why=_LATER),
+    _textattack("pwws", "PWWSRen2019", "", "absent", why=_LATER),
+    _textattack("seq2sick", "Seq2SickCheng2018BlackBox", "", "absent", why=_LATER),
+    _textattack("spanish", "SpanishRecipe", "", "absent", why="Spanish is not attacked yet"),
+    _textattack("textbugger", "TextBuggerLi2018", "", "absent", why=_LATER),
+    _textattack(
+        "textfooler",
+        "TextFoolerJin2019",
+        "textfooler@textattack",
+        "texts",
+        parts=("vectors", "encoder"),
+    ),
+)
+
+OPENATTACK = (
+    _openattack("BAEAttacker", "bae-r-and-i@paper", _LIST + "a rejected word stays in the text", "attacks/test_bae.py"),
+    _openattack("BERTAttacker", "", _LATER, how="absent"),
+    _openattack("DeepWordBugAttacker", "deepwordbug@paper", _LIST, "attacks/test_attacks.py"),
+    _openattack("FDAttacker", "", _LATER, how="absent"),
+    _openattack("GANAttacker", "", "its generator can be had nowhere", how="absent"),
+    _openattack("GEOAttacker", "", "switched off in OpenAttack itself", how="absent"),
+    _openattack("GeneticAttacker", "", _LATER, how="absent"),
+    _openattack("HotFlipAttacker", "", "no gradient in it: the first neighbour that flips", how="absent"),
+    _openattack("PSOAttacker", "", _LATER, how="absent"),
+    _openattack("PWWSAttacker", "", _LATER, how="absent"),
+    _openattack("SCPNAttacker", "", "its two models and its parser can be had nowhere", how="absent"),
+    _openattack("SEAAttacker", "", "named in its README, without code in 2.1.1", how="absent"),
+    _openattack("TextBuggerAttacker", "", _LATER, how="absent"),
+    _openattack(
+        "TextFoolerAttacker",
+        "textfooler@code",
+        _LIST + "one short text lowers the threshold for all that follow",
+        "attacks/test_attacks.py",
+    ),
+    _openattack("UATAttacker", "", _LATER, how="absent"),
+    _openattack("VIPERAttacker", "", _LATER, how="absent"),
+)
+
+ROWS = TEXTATTACK + OPENATTACK
+
+
+def row(name: str) -> Row:
+    """The row of a recipe of TextAttack."""
+    return next(row for row in TEXTATTACK if row.name == name)
