@@ -74,7 +74,7 @@ def unfooled(session: Any, rows: Sequence[Row], first: int) -> list[tuple[str, s
     from unfooled.core.result import Example
 
     examples = [Example(first + at, (("text", row.text),), row.label, "text") for at, row in enumerate(rows)]
-    results = sorted(session.attack(examples), key=lambda one: one.key)
+    results = sorted(session.attack(examples), key=lambda result: result.key)
     return [(result.outcome, result.perturbed, len(result.edits)) for result in results]
 
 

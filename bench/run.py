@@ -180,15 +180,15 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
     differences = agreement["differences"]
     if scenario.padding != "shipped":
         # Padding does not change the answers, and explaining at 15 s per attack would take an hour.
-        others = [one["unfooled"] | {"index": one["index"]} for one in differences]
-        for one, reason in zip(differences, sides["textattack"].explain(others), strict=True):
-            one["reason"] = reason
+        others = [difference["unfooled"] | {"index": difference["index"]} for difference in differences]
+        for difference, reason in zip(differences, sides["textattack"].explain(others), strict=True):
+            difference["reason"] = reason
     for side in sides.values():
         side.close()
     limit_after = raw_limit(scenario, file, args, parts)
-    ratios = [one["textattack"]["seconds"] / one["unfooled"]["seconds"] for one in answers]
-    cpu = [one["textattack"]["cpu_seconds"] / one["unfooled"]["cpu_seconds"] for one in answers]
-    limits = [one for one in (limit_before, limit_after) if one]
+    ratios = [answer["textattack"]["seconds"] / answer["unfooled"]["seconds"] for answer in answers]
+    cpu = [answer["textattack"]["cpu_seconds"] / answer["unfooled"]["cpu_seconds"] for answer in answers]
+    limits = [limit for limit in (limit_before, limit_after) if limit]
     return {
         "scenario": scenario.name,
         "why": scenario.why,
@@ -202,11 +202,11 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
         "ratios": ratios,
         "ratio": median(ratios),
         "cpu_ratio": median(cpu),
-        "sides": {name: total([one[name] for one in answers]) for name in sides},
+        "sides": {name: total([answer[name] for answer in answers]) for name in sides},
         "facts": {name: side.facts for name, side in sides.items()},
         "startup_seconds": {name: round(side.startup_seconds, 2) for name, side in sides.items()},
         "agreement": agreement,
-        "raw_limit": max(limits, key=lambda one: one["tokens_per_second"]) if limits else None,
+        "raw_limit": max(limits, key=lambda limit: limit["tokens_per_second"]) if limits else None,
     }
 
 
@@ -225,7 +225,7 @@ def prepare(args: argparse.Namespace) -> Parts:
 
 def _masked_lm(args: argparse.Namespace) -> Path | None:
     """The resource, which takes a while to make, only where a chosen scenario needs it."""
-    if not any(one.masked_lm and one.name in args.scenario for one in SCENARIOS):
+    if not any(scenario.masked_lm and scenario.name in args.scenario for scenario in SCENARIOS):
         return None
     return args.masked_lm or env.resource("masked-lm")
 
@@ -261,7 +261,7 @@ def machine() -> dict[str, Any]:
 
 
 def main() -> None:
-    names = [*(one.name for one in SCENARIOS), "workers", *ALONE]
+    names = [*(scenario.name for scenario in SCENARIOS), "workers", *ALONE]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--scenario", nargs="*", choices=names, default=names)
     parser.add_argument("--examples", type=int, default=0, help="examples per block")
@@ -309,7 +309,7 @@ def trained() -> dict[str, Any]:
     """Test accuracies of the victims that are there."""
     file = env.HOME / "victims" / "victims.json"
     facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return {name: one for name, one in facts.items() if not name.endswith("quick")}
+    return {name: fact for name, fact in facts.items() if not name.endswith("quick")}
 
 
 def save(out: Path, results: dict[str, Any]) -> None:

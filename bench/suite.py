@@ -121,7 +121,7 @@ def cost(runs: Measured, order: Sequence[str]) -> int:
 
 
 def full_cost(runs: Measured) -> int:
-    return sum(sum(one.queries.values()) for found in runs.values() for one in found.values())
+    return sum(sum(attack.queries.values()) for found in runs.values() for attack in found.values())
 
 
 def choose(runs: Measured, share: float = 0.99) -> list[str]:
@@ -138,7 +138,7 @@ def choose(runs: Measured, share: float = 0.99) -> list[str]:
 
         taken.append(max((name for name in names if name not in taken), key=gain))
     for name in sorted(taken, key=lambda name: -cost(runs, [name])):
-        fewer = [one for one in taken if one != name]
+        fewer = [other for other in taken if other != name]
         if reached(runs, fewer) >= wanted:
             taken = fewer
     taken = cheapest_order(runs, taken)
@@ -170,7 +170,7 @@ def summary(runs: Measured, order: Sequence[str]) -> dict[str, Any]:
     attacks = {
         name: {
             "broke": reached(runs, [name]),
-            "alone": reached(runs, names) - reached(runs, [one for one in names if one != name]),
+            "alone": reached(runs, names) - reached(runs, [other for other in names if other != name]),
             "queries": cost(runs, [name]),
             "models": sum(name in found for found in runs.values()),
         }

@@ -52,7 +52,7 @@ def plain_loop(victim: Any, pairs: Sequence[tuple[str, str]]) -> list[tuple[str,
         harm = {i: -sentence_score(translate(text.delete(i).string), reference) for i in places}
         at = max(places, key=lambda i: round(harm[i], 6))
         tried = [text.replace(at, typo).string for typo in typos_of(text.words[at])]
-        outputs = [translate(one) for one in tried]
+        outputs = [translate(sentence) for sentence in tried]
         worst = max(range(len(tried)), key=lambda i: -round(sentence_score(outputs[i], reference), 6))
         found.append((tried[worst], outputs[worst]))
     return found
@@ -65,7 +65,7 @@ def unfooled(session: Any, pairs: Sequence[tuple[str, str]], first: int) -> list
         Example(first + at, (("text", source),), 0, "text", reference=reference)
         for at, (source, reference) in enumerate(pairs)
     ]
-    results = sorted(session.attack(examples), key=lambda one: one.key)
+    results = sorted(session.attack(examples), key=lambda result: result.key)
     return [(result.perturbed, result.perturbed_output, result.queries) for result in results]
 
 

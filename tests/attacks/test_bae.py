@@ -120,7 +120,7 @@ def test_i_inserts_on_either_side_ahead_of_punctuation() -> None:
     assert [item.k for item in asked["fill:masked-lm"].asked] == [50] * len(asked["fill:masked-lm"].asked)
     # After the insertion the next word's gaps are asked again, in the new text.
     assert "A superb barely, _ pleasant film." in gaps(asked["fill:masked-lm"])
-    assert not any("_, pleasant" in one and "barely" in one for one in gaps(asked["fill:masked-lm"]))
+    assert not any("_, pleasant" in gap and "barely" in gap for gap in gaps(asked["fill:masked-lm"]))
 
 
 def test_i_flips_with_the_left_insertion_and_all_original_words_stay() -> None:
@@ -220,7 +220,7 @@ def test_the_candidates_of_r_or_i_are_those_of_r_and_those_of_i(version: str, te
     assert found["bae-r-or-i"] == found["bae-r"] | found["bae-i"]
     assert found["bae-r"]
     assert found["bae-i"]
-    assert not any(one.startswith("slowly") for one in found["bae-r"])  # another part of speech
+    assert not any(text.startswith("slowly") for text in found["bae-r"])  # another part of speech
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_pairs_edit_the_hypothesis_and_the_model_sees_only_that() -> None:
     assert result.perturbed == "awful film"
     assert result.fields == (("premise", "plain"), ("hypothesis", "superb film"))
     assert all(value[0] == "plain" for value in asked["victim"].asked)
-    assert not any("plain" in one for one in gaps(asked["fill:masked-lm"]))
+    assert not any("plain" in gap for gap in gaps(asked["fill:masked-lm"]))
 
 
 # -- similarity ------------------------------------------------------------------------------------

@@ -200,8 +200,8 @@ def allowed(constraint: Any, now: Text, options: Sequence[NextText], oracle: Any
     program = constraint.allow(attempt, Scored(now, np.array([0.1, 0.9]), 0.1, False), options)
     try:
         asks = next(program)
-        assert [one.oracle for one in asks] == list(constraint.asks)
-        program.send([[oracle(item) for item in one.items] for one in asks])
+        assert [ask.oracle for ask in asks] == list(constraint.asks)
+        program.send([[oracle(item) for item in ask.items] for ask in asks])
     except StopIteration as stop:
         return [option.word for option in stop.value]
     raise AssertionError("one round of questions is enough")

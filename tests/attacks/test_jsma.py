@@ -258,8 +258,8 @@ def test_results_do_not_depend_on_the_neighbours(kind: str) -> None:
         results = session.attack(examples[::-1] if turned else examples)
         found.append(sorted(results, key=lambda result: result.key))
     assert found[0] == found[1] == found[2]
-    assert {one.outcome for one in found[0]} <= {"success", "failure"}
-    assert any(one.edits for one in found[0])
+    assert {result.outcome for result in found[0]} <= {"success", "failure"}
+    assert any(result.edits for result in found[0])
 
 
 def test_it_agrees_with_a_plain_loop_over_single_texts() -> None:

@@ -210,7 +210,7 @@ def test_edits_that_a_success_does_not_need_are_undone() -> None:
 
 def test_each_edit_undone_alone() -> None:
     text = Text("a dull old film").replace(1, "slow").insert(3, "and")
-    assert [one.string for one in with_one_undone(text)] == ["a dull old and film", "a slow old film"]
+    assert [undone.string for undone in with_one_undone(text)] == ["a dull old and film", "a slow old film"]
 
 
 # -- the recipes -----------------------------------------------------------------------------------

@@ -185,9 +185,9 @@ def test_fact_differs_from_the_retuned_control(base: dict[str, str], tmp_path: P
     harden(base["lstm"], singles(), method="retune", out=tmp_path / "retuned", options=options)
     harden(base["lstm"], singles(), method="fact", out=tmp_path / "fact", options=options | SWITCH)
     again = harden(base["lstm"], singles(), method="retune", out=tmp_path / "again", options=options)
-    one, two, same = (weights(tmp_path / name) for name in ("retuned", "fact", "again"))
-    assert any(not np.array_equal(one[key], two[key]) for key in one)
-    assert all(np.array_equal(one[key], same[key]) for key in one)
+    first, second, same = (weights(tmp_path / name) for name in ("retuned", "fact", "again"))
+    assert any(not np.array_equal(first[key], second[key]) for key in first)
+    assert all(np.array_equal(first[key], same[key]) for key in first)
     assert again.method == "retune"
 
 
@@ -431,8 +431,8 @@ def test_going_on_ends_with_the_same_weights(base: dict[str, str], tmp_path: Pat
     with pytest.raises(VictimError, match="was not finished"):
         load_victim(str(tmp_path / "cut"))
     harden(base["lstm"], singles(), method=method, out=tmp_path / "cut", options=options, resume=True)
-    one, two = weights(whole), weights(tmp_path / "cut")
-    assert all(np.array_equal(one[key], two[key]) for key in one)
+    first, second = weights(whole), weights(tmp_path / "cut")
+    assert all(np.array_equal(first[key], second[key]) for key in first)
 
 
 def test_finished_is_finished(base: dict[str, str], tmp_path: Path) -> None:
@@ -563,7 +563,7 @@ def test_mistakes_on_the_command_line(base: dict[str, str], tmp_path: Path) -> N
     assert "there is no run" in run(*augment, *out, "--samples", str(tmp_path / "none"), code=2)
     listed = run("harden", "--list")
     assert all(name in listed for name in all_methods())
-    assert {one["name"] for one in json.loads(run("harden", "--list", "--json"))} == set(all_methods())
+    assert {method["name"] for method in json.loads(run("harden", "--list", "--json"))} == set(all_methods())
 
 
 @pytest.mark.slow

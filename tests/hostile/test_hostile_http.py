@@ -617,5 +617,5 @@ def test_a_fault_from_the_middle_ends_the_run_or_its_rows(
             require_explained(error)
         else:
             assert any(result[0] == "error" for result in results.values())
-            assert all(one == expected[key] for key, one in results.items() if one[0] != "error")
+            assert all(result == expected[key] for key, result in results.items() if result[0] != "error")
         assert server.failed

@@ -57,7 +57,7 @@ def words_in(path: Path) -> str:
 def test_a_long_text_is_shown_around_its_edits(
     edited: list[int], width: int, expected: tuple[int, int]
 ) -> None:
-    assert window([bool(one) for one in edited], width) == slice(*expected)
+    assert window([bool(flag) for flag in edited], width) == slice(*expected)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_labels_of_tokens(token: str | None, label: str) -> None:
 
 
 def test_words_that_look_like_formulas_or_markup_are_shown_as_they_are(tmp_path: Path) -> None:
-    one = changed(Text("a film").replace(1, "x"))
+    result = changed(Text("a film").replace(1, "x"))
     labels = ("$\\alpha$ & <b>", "日本\x1b[31m")
-    confusion, _ = outcomes([one], labels)
+    confusion, _ = outcomes([result], labels)
     figures.draw_confusion(confusion, "100 $ and $ more", tmp_path / "c")
     text = words_in(tmp_path / "c.svg")
     assert "$\\alpha$ & <b>" in text

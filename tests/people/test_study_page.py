@@ -356,19 +356,19 @@ def test_tabs_do_not_forget_for_each_other(browser: Browser, runs: list[Path], t
     codes = make(runs, tmp_path / "s.db", primer=0)
     with StudyFile.open(tmp_path / "s.db") as opened, serving(study_app(opened)) as url:
         context = browser.new_context()
-        one, _ = signed_in(context, url, codes[1])
-        one.click("button.main")
-        ready(one, 1)
-        other = context.new_page()
-        other.goto(f"{url}/items/2")
-        ready(other, 2)
+        tab, _ = signed_in(context, url, codes[1])
+        tab.click("button.main")
+        ready(tab, 1)
+        second_tab = context.new_page()
+        second_tab.goto(f"{url}/items/2")
+        ready(second_tab, 2)
         # The server is away, both tabs are answered and closed; what they kept is sent later.
         context.route("**/items/*", lambda route: route.abort())
-        for page in (one, other):
+        for page in (tab, second_tab):
             page.keyboard.press("2")
             told(page, "No connection")
-        one.close()
-        other.close()
+        tab.close()
+        second_tab.close()
         context.unroute_all()
         back = context.new_page()
         back.goto(f"{url}/items/3")

@@ -113,8 +113,8 @@ def test_it_learns_what_fits(store: Store, capfd: pytest.CaptureFixture[str]) ->
     assert capfd.readouterr() == ("", "")
     model = MaskedLM(*load_pretrained("masked", str(folder)))
     subject, judgement = model([MaskItem("the ", " is good .", 4), MaskItem("the film is ", " .", 4)])
-    assert {one.word for one in subject} == set(SUBJECTS)
-    assert {one.word for one in judgement} == set(JUDGEMENTS)
+    assert {fill.word for fill in subject} == set(SUBJECTS)
+    assert {fill.word for fill in judgement} == set(JUDGEMENTS)
 
 
 def test_a_build_goes_on_where_it_was(store: Store) -> None:
@@ -189,7 +189,9 @@ def test_only_whole_words_are_masked(store: Store) -> None:
         words = set(tokenizer.convert_ids_to_tokens(labels[hidden].tolist()))
         assert not words & {".", "[CLS]", "[SEP]", "[PAD]", "[UNK]"}
     again = training._batch(3)
-    assert all(bool((one == other).all()) for one, other in zip(again, (ids, mask, labels), strict=True))
+    assert all(
+        bool((tensor == other).all()) for tensor, other in zip(again, (ids, mask, labels), strict=True)
+    )
     pieces = tokenizer("films the")["input_ids"]  # film ##s the
     import numpy as np
 
@@ -303,7 +305,7 @@ def test_everything_leaves_out_what_takes_long(installed: Store, capsys: pytest.
     run_resources("list", [], as_json=False)
     assert "unfooled resources build masked-lm --minutes" in capsys.readouterr().out
     run_resources("list", [], as_json=True)
-    assert [one["present"] for one in json.loads(capsys.readouterr().out)] == [True, True, False]
+    assert [resource["present"] for resource in json.loads(capsys.readouterr().out)] == [True, True, False]
 
 
 def test_everything_leaves_out_what_lacks_a_library(

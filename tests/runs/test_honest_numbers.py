@@ -232,7 +232,7 @@ def test_the_table_leads_with_the_recall_of_the_class(tmp_path: Path) -> None:
     assert not any("accuracy" in row.name or "F1" in row.name for row in rest)
     told = run.summary().to_dict()
     assert told["only"] == "offensive"
-    assert [one["class"] for one in told["recalls"]] == ["fine", "offensive"]
+    assert [recall["class"] for recall in told["recalls"]] == ["fine", "offensive"]
     assert told["recalls"][0]["under_attack"] is None  # its rows were not attacked
     assert (
         "recall of offensive before and under attack"
@@ -240,7 +240,7 @@ def test_the_table_leads_with_the_recall_of_the_class(tmp_path: Path) -> None:
     )
     every = attack(victim, posts(6), "deepwordbug", out=tmp_path / "every").summary()
     assert summary_rows(every)[0].name == "accuracy before attack"
-    assert all(one.attacked for one in every.recalls)
+    assert all(recall.attacked for recall in every.recalls)
 
 
 def test_a_gate_on_recall(tmp_path: Path) -> None:

@@ -82,6 +82,6 @@ def causal(*, seed: int = 3) -> tuple[Any, Any]:
 
 def save(pair: tuple[Any, Any], folder: Path) -> Path:
     with quiet():
-        for one in pair:
-            one.save_pretrained(folder)
+        for part in pair:
+            part.save_pretrained(folder)
     return folder

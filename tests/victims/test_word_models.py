@@ -230,8 +230,8 @@ def test_hidden_states_and_attention(name: str, tokenizer: Any) -> None:
     vectors = model.embeddings(batch["input_ids"])
     assert torch.equal(output.hidden_states[0], vectors)
     row = model(batch["input_ids"][3:4], output_hidden_states=True)
-    for one, many in zip(row.hidden_states, output.hidden_states, strict=True):
-        assert (one[0] - many[3]).abs().max() < 1e-5
+    for single, many in zip(row.hidden_states, output.hidden_states, strict=True):
+        assert (single[0] - many[3]).abs().max() < 1e-5
     if name.startswith("bilstm"):
         (scores,) = output.attentions
         assert scores.shape == (len(TEXTS), 1, 1, shape[1])

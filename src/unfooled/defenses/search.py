@@ -171,7 +171,7 @@ class _DefenseSearch:
             raise UserError(
                 f"the best model of the search is gone: {self.out / BEST}", "begin again with --restart"
             )
-        best = max(found, key=lambda one: one.value)
+        best = max(found, key=lambda trial: trial.value)
         importance = _importance(study)
         self._write(plan, plain, best, found, importance)
         return Found(
@@ -332,14 +332,14 @@ def _accuracy(victim: Victim, rows: LabelledTexts) -> float:
     return float(np.mean(decisions(ask_in_batches(victim, rows.texts)) == rows.labels))
 
 
-def _trial(one: Any) -> Trial:
-    facts = one.user_attrs
+def _trial(trial: Any) -> Trial:
+    facts = trial.user_attrs
     return Trial(
         number=facts["number"],
         settings=facts["settings"],
         clean=facts["clean"],
         premade=facts["premade"],
-        value=float(one.value),
+        value=float(trial.value),
         seconds=facts["seconds"],
     )
 

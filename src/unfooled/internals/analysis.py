@@ -150,7 +150,7 @@ def analyse(
         embeddings: Embeddings | None = None
         if inside:
             total = words.n if limit is None else min(limit, words.n)
-            successes = {one.key: one for one in chosen}
+            successes = {result.key: result for result in chosen}
             results = _looked_at(file, limit, successes)
             attention, embeddings = _look_inside(
                 results, cast(WhiteBoxVictim, victim), inside, set(successes), total, observer
@@ -228,7 +228,7 @@ def _chosen(file: RunFile, keys: Sequence[int] | None, examples: int) -> list[Re
             state = (
                 "was not attacked in this run" if result is None else f"was not changed ({result.outcome})"
             )
-            some = ", ".join(str(one.key) for one in islice(file.results(outcome="success"), 10))
+            some = ", ".join(str(result.key) for result in islice(file.results(outcome="success"), 10))
             raise UserError(
                 f"example {key} {state}",
                 f"choose a changed one, such as {some}" if some else "none was changed",
@@ -329,7 +329,7 @@ def _neighbours(
     for result in chosen:
         found.append(neighbourhood(result, nearest, models))
         observer.advanced(1)
-    known = tuple(one for one in found if one is not None)
+    known = tuple(around for around in found if around is not None)
     if not known:
         notes.append("no neighbours: no chosen success replaced words only")
     return known
@@ -352,7 +352,7 @@ def _fields(
         for name, victim in readers.items():
             found.append(field(result, name, victim, seed=seed))
             observer.advanced(1)
-    known = tuple(one for one in found if one is not None)
+    known = tuple(around for around in found if around is not None)
     if not known:
         notes.append("no field of embeddings: no chosen success replaced words only")
     return known

@@ -149,6 +149,6 @@ def _sentences(
 
 def _nearest_class(points: Numbers, classes: NDArray[np.int64]) -> NDArray[np.int64]:
     present = np.unique(classes)
-    centres = np.array([points[classes == one].mean(axis=0) for one in present])
+    centres = np.array([points[classes == label].mean(axis=0) for label in present])
     distances = ((points[:, None, :] - centres[None]) ** 2).sum(axis=2)
     return cast(NDArray[np.int64], present[distances.argmin(axis=1)])

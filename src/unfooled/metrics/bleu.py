@@ -73,11 +73,11 @@ def compare(
 ) -> ScoreChange:
     """Two outputs per sentence against the same references; the same sentences are drawn for both."""
     scorer = _scorer(metric, False)
-    one, other = (
+    first, second = (
         np.array(scorer._extract_corpus_statistics(list(outputs), [list(references)]), dtype=np.float64)
         for outputs in (before, after)
     )
-    n = len(one)
+    n = len(first)
     rng = np.random.default_rng(seed)
     drawn = rng.integers(n, size=(samples, n))
     counts = np.zeros((samples, n))
@@ -86,14 +86,14 @@ def compare(
     def score(sums: Any) -> float:
         return float(scorer._compute_score_from_stats(list(sums)).score)
 
-    values = np.array([[score(row) for row in counts @ stats] for stats in (one, other)])
-    real = [score(stats.sum(axis=0)) for stats in (one, other)]
+    values = np.array([[score(row) for row in counts @ stats] for stats in (first, second)])
+    real = [score(stats.sum(axis=0)) for stats in (first, second)]
     changes = values[1] - values[0]
     change = real[1] - real[0]
     extreme = int((np.abs(changes - changes.mean()) >= abs(change)).sum())
     # A bootstrap of a few sentences sees too little variation; an exact test of k pairs that differ never
     # gets below 2^(1-k).
-    differing = int((one != other).any(axis=1).sum())
+    differing = int((first != second).any(axis=1).sum())
     p = max((extreme + 1) / (samples + 1), min(1.0, 2.0 ** (1 - differing)))
     return ScoreChange(
         metric,

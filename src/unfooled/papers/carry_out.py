@@ -174,9 +174,9 @@ def _rows(stage: AttackStage, runner: StageRunner) -> set[int]:
     if isinstance(runner.done[stage.rows].stage, ChosenStage):
         return set(json.loads(runner.file(stage.rows).read_text(encoding="utf-8"))["rows"])
     return {
-        one.key
-        for one in results_of(runner, stage.rows)
-        if one.outcome != "error" and decided(one.perturbed_probs) == one.label
+        result.key
+        for result in results_of(runner, stage.rows)
+        if result.outcome != "error" and decided(result.perturbed_probs) == result.label
     }
 
 
@@ -190,11 +190,13 @@ def _show(stage: ShowStage, runner: StageRunner, folder: Path) -> None:
         for example in rows:
             if not example.problem:
                 samples[example.key] = Sample.of(example, victim.labels[example.label])
-        found = [one for one in found if one.outcome == "success"][: stage.most]
-    for one in found:
-        if one.outcome != "error":
-            label = names[one.label]
-            samples[one.key] = Sample(one.key, label, one.fields, one.field, one.perturbed, one.edits)
+        found = [result for result in found if result.outcome == "success"][: stage.most]
+    for result in found:
+        if result.outcome != "error":
+            label = names[result.label]
+            samples[result.key] = Sample(
+                result.key, label, result.fields, result.field, result.perturbed, result.edits
+            )
     if not samples:
         write_whole(folder / NOTHING, "there was no text\n")
         return
@@ -264,7 +266,9 @@ def _inside(stage: InsideStage, runner: StageRunner, folder: Path) -> None:
     if told.embeddings:
         numbers["re"] = {str(key): value for key, value in told.embeddings.sentences}
         first = [change for change in told.embeddings.changes if change.layer == 1]
-        numbers["edited"] = {str(one.key): one.on_edited for one in first if np.isfinite(one.on_edited)}
+        numbers["edited"] = {
+            str(shift.key): shift.on_edited for shift in first if np.isfinite(shift.on_edited)
+        }
         numbers["l1"] = _distances(run, victim)
     if told.attention:
         per_key: dict[str, list[float]] = {}
@@ -274,7 +278,9 @@ def _inside(stage: InsideStage, runner: StageRunner, folder: Path) -> None:
     if told.theorem:
         heads = told.theorem.of("model")
         numbers["theorem"] = {f"{head.layer}.{head.head}": head.worst / head.bound for head in heads}
-        numbers["theorem random"] = {str(one.d): one.worst / one.bound for one in told.theorem.of("random")}
+        numbers["theorem random"] = {
+            str(check.d): check.worst / check.bound for check in told.theorem.of("random")
+        }
     write_json(folder / NUMBERS, numbers, indent=1)
 
 
@@ -283,10 +289,10 @@ def _distances(run: Path, victim: Any) -> dict[str, float]:
     won = [result for result in read_results(run) if result.outcome == "success"]
     if not won:
         return {}
-    before = np.asarray(victim.sentence_vectors([_text(one, one.original) for one in won]))
-    after = np.asarray(victim.sentence_vectors([_text(one, one.perturbed) for one in won]))
+    before = np.asarray(victim.sentence_vectors([_text(result, result.original) for result in won]))
+    after = np.asarray(victim.sentence_vectors([_text(result, result.perturbed) for result in won]))
     moved = np.abs(after - before).sum(axis=1) / np.abs(before).sum(axis=1)
-    return {str(one.key): round(float(value), 6) for one, value in zip(won, moved, strict=True)}
+    return {str(result.key): round(float(value), 6) for result, value in zip(won, moved, strict=True)}
 
 
 def _text(result: Result, content: str) -> TextValue:

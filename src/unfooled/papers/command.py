@@ -93,10 +93,12 @@ Everything is kept in WORK: repeat the command to go on after a stop.
                 _show(done)
         write_summary(self.out)
         if self.json:
-            typer.echo(json.dumps([one.to_dict() for one in found], indent=2, ensure_ascii=False))
+            typer.echo(
+                json.dumps([reproduction.to_dict() for reproduction in found], indent=2, ensure_ascii=False)
+            )
         else:
             typer.echo(f"\nsummary: {self.out / SUMMARY}")
-        return Exit.SOME_ERRORS if any(one.errors for one in found) else Exit.DONE
+        return Exit.SOME_ERRORS if any(reproduction.errors for reproduction in found) else Exit.DONE
 
 
 class StageLines:

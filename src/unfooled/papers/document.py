@@ -99,7 +99,7 @@ def _html(block: Block) -> str:
         case Bullets():
             return "<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in block.items) + "</ul>"
         case Grid():
-            head = "".join(f'<th scope="col">{_inline(one)}</th>' for one in block.headings)
+            head = "".join(f'<th scope="col">{_inline(heading)}</th>' for heading in block.headings)
             rows = "".join("<tr>" + "".join(_td(cell) for cell in row) + "</tr>" for row in block.rows)
             table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
             return f'<div class="scroll">{table}</div>'

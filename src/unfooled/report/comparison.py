@@ -57,12 +57,12 @@ def comparison_charts(views: Sequence[View]) -> list[Chart]:
 
 def _ablation(views: Sequence[View]) -> ComparisonTable | None:
     pairs = [(other, differences(views[0].ledger, other.ledger)) for other in _paired(views)[1:]]
-    names = list(dict.fromkeys(one.name for _, found in pairs for one in found))
+    names = list(dict.fromkeys(difference.name for _, found in pairs for difference in found))
     if not names:
         return None
     lines = []
     for other, found in pairs:
-        cells = {one.name: _cell(one) for one in found}
+        cells = {difference.name: _cell(difference) for difference in found}
         lines.append((other.name, *(cells.get(name, "–") for name in names)))
     return ComparisonTable(
         title=f"What changes against {views[0].name}",
@@ -72,11 +72,13 @@ def _ablation(views: Sequence[View]) -> ComparisonTable | None:
     )
 
 
-def _cell(one: Difference) -> str:
-    scale, form = (100.0, "{:+.1f}") if one.p is not None else (1.0, "{:+.2f}")
-    value, low, high = (form.format(scale * number) for number in (one.value, one.low, one.high))
-    unit = " points" if one.p is not None else ""
-    return f"{value}{unit} ({low} to {high}, n = {one.n:,})"
+def _cell(difference: Difference) -> str:
+    scale, form = (100.0, "{:+.1f}") if difference.p is not None else (1.0, "{:+.2f}")
+    value, low, high = (
+        form.format(scale * number) for number in (difference.value, difference.low, difference.high)
+    )
+    unit = " points" if difference.p is not None else ""
+    return f"{value}{unit} ({low} to {high}, n = {difference.n:,})"
 
 
 def _splits(views: Sequence[View]) -> ComparisonTable | None:
@@ -85,7 +87,7 @@ def _splits(views: Sequence[View]) -> ComparisonTable | None:
         return None
     chosen = {mode: views[place] for mode, place in places.items()}
     first = next(iter(chosen.values()))
-    if not all(_same_data(first, one) and _same_victim(first, one) for one in chosen.values()):
+    if not all(_same_data(first, view) and _same_victim(first, view) for view in chosen.values()):
         return None
     found = overlap({mode: view.ledger for mode, view in chosen.items()})
     if found is None:
@@ -158,9 +160,9 @@ def _paired(views: Sequence[View]) -> list[View]:
     return [view for view in views if _same_data(views[0], view)]
 
 
-def _same_data(one: View, other: View) -> bool:
-    return one.data_fingerprint == other.data_fingerprint
+def _same_data(view: View, other: View) -> bool:
+    return view.data_fingerprint == other.data_fingerprint
 
 
-def _same_victim(one: View, other: View) -> bool:
-    return one.victim_fingerprint == other.victim_fingerprint
+def _same_victim(view: View, other: View) -> bool:
+    return view.victim_fingerprint == other.victim_fingerprint

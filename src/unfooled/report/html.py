@@ -67,8 +67,12 @@ class RunView:
     @property
     def substitutions(self) -> list[dict[str, Any]]:
         return [
-            {"before": visible(one.before), "after": visible(one.after), "count": one.count}
-            for one in self.summary.substitutions
+            {
+                "before": visible(substitution.before),
+                "after": visible(substitution.after),
+                "count": substitution.count,
+            }
+            for substitution in self.summary.substitutions
         ]
 
     @property

@@ -50,7 +50,7 @@ def attack_rows(result: Stress) -> list[tuple[str, ...]]:
 
 
 def class_rows(result: Stress) -> list[tuple[str, ...]]:
-    return [(each.name, rate(each.clean), rate(each.worst)) for each in result.classes]
+    return [(share.name, rate(share.clean), rate(share.worst)) for share in result.classes]
 
 
 def remarks(result: Stress) -> list[str]:

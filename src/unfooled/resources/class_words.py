@@ -48,7 +48,7 @@ class ClassWords:
     ) -> ClassWords:
         """From one mapping of words to counts per class."""
         words = tuple(sorted(set().union(*counts)))
-        table = np.array([[one.get(word, 0) for one in counts] for word in words], dtype=np.int64)
+        table = np.array([[count.get(word, 0) for count in counts] for word in words], dtype=np.int64)
         return cls(tuple(labels), words, table.reshape(len(words), len(labels)), data, fingerprint)
 
     def renamed(self, names: Mapping[str, str]) -> ClassWords:
@@ -149,7 +149,7 @@ def _read(path: Path, _changed: int) -> ClassWords:
     words = sorted(counts)
     for word in words:
         row = counts[word]
-        whole = isinstance(row, list) and all(type(one) is int and one >= 0 for one in row)
+        whole = isinstance(row, list) and all(type(count) is int and count >= 0 for count in row)
         if not whole or len(row) != len(labels):
             raise _unusable(path, f"has no {len(labels)} counts for the word {word!r}")
     table = np.array([counts[word] for word in words], dtype=np.int64)
@@ -158,7 +158,7 @@ def _read(path: Path, _changed: int) -> ClassWords:
 
 
 def _strings(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _unusable(path: Path, why: str) -> ResourceError:

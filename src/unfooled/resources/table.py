@@ -72,11 +72,11 @@ def _from_json(path: Path, text: str) -> dict[str, list[str]]:
     for word, others in content.items():
         if isinstance(others, str):
             others = [others]
-        if not isinstance(others, list) or not all(isinstance(one, str) and one.strip() for one in others):
+        if not isinstance(others, list) or not all(isinstance(near, str) and near.strip() for near in others):
             raise ResourceError(
                 f"the table {path}: the replacements of {word!r} are no list of words", _FORMS
             )
-        lists[word] = [one.strip() for one in others]
+        lists[word] = [near.strip() for near in others]
     return lists
 
 
@@ -91,7 +91,7 @@ def _from_lines(path: Path, text: str) -> dict[str, list[str]]:
     try:
         for cells in reader:
             word, *others = [cell.strip() for cell in cells] or [""]
-            others = [one for one in others if one]
+            others = [near for near in others if near]
             if not any(cells) or (
                 reader.line_num == 1 and word.lower() == "word" and {*map(str.lower, others)} & _HEADINGS
             ):

@@ -166,7 +166,7 @@ class _Pool:
 
     def _feed(self, worker: _Worker) -> None:
         """Fill the worker up to its fair share of what is unfinished, so that none is left with it all."""
-        unfinished = self._remaining + sum(len(one.held) for one in self._workers)
+        unfinished = self._remaining + sum(len(worker.held) for worker in self._workers)
         room = min(worker.wants, -(-unfinished // self._size) - len(worker.held))
         if room <= 0 and self._remaining > 0:
             return  # it goes on with what it holds, and is answered when the others have caught up

@@ -175,20 +175,20 @@ class _Sweep:
             raise UserError(
                 f"the best model of the sweep is gone or damaged: {best}", "begin again with --restart"
             )
-        for path in sorted(best.iterdir(), key=lambda one: one.name in ("config.json", "model.skops")):
+        for path in sorted(best.iterdir(), key=lambda file: file.name in ("config.json", "model.skops")):
             if path.name == record.LOGS:
                 shutil.rmtree(self.out / record.LOGS, ignore_errors=True)
                 shutil.copytree(path, self.out / record.LOGS)
             elif path.name != record.FILE:
                 shutil.copy2(path, self.out / path.name)
-        seconds = round(sum(one.user_attrs["seconds"] for one in tried), 3)
+        seconds = round(sum(trial.user_attrs["seconds"] for trial in tried), 3)
         rows = [
             {
-                "options": one.params,
-                "valid": one.user_attrs["metrics"]["valid"],
-                "seconds": one.user_attrs["seconds"],
+                "options": trial.params,
+                "valid": trial.user_attrs["metrics"]["valid"],
+                "seconds": trial.user_attrs["seconds"],
             }
-            for one in tried
+            for trial in tried
         ]
         facts = {
             "status": "finished",

@@ -123,7 +123,7 @@ class TranslatorVictim(LooksInside, Reloadable):
 
     def write(self, asked: Sequence[Asked], /) -> list[Written]:
         """One output per text and, where a keyword is asked about, how near it is."""
-        questions = [Asked(*one) for one in asked]
+        questions = [Asked(*question) for question in asked]
         texts = list(dict.fromkeys(question.text for question in questions))
         sources = dict(zip(texts, self._sources(texts), strict=True))
         rows = list(dict.fromkeys(sources.values()))
@@ -142,16 +142,19 @@ class TranslatorVictim(LooksInside, Reloadable):
         ]
 
     def translate(self, texts: Sequence[str], /) -> list[str]:
-        return [one.output for one in self.write([Asked(text) for text in texts])]
+        return [written.output for written in self.write([Asked(text) for text in texts])]
 
     def nearness(self, items: Sequence[Forced], /) -> list[float]:
         """The best log-probability of each keyword over the places of a given output (teacher-forced)."""
-        asked = [Forced(*one) for one in items]
-        sources = self._sources([one.text for one in asked])
-        along = {one: self._target(one) for one in dict.fromkeys(item.along for item in asked)}
-        pieces = {one: self._pieces(one) for one in dict.fromkeys(item.keyword for item in asked)}
+        asked = [Forced(*item) for item in items]
+        sources = self._sources([forced.text for forced in asked])
+        along = {text: self._target(text) for text in dict.fromkeys(item.along for item in asked)}
+        pieces = {keyword: self._pieces(keyword) for keyword in dict.fromkeys(item.keyword for item in asked)}
         return self._nearness(
-            [(s, along[one.along], pieces[one.keyword]) for s, one in zip(sources, asked, strict=True)]
+            [
+                (s, along[forced.along], pieces[forced.keyword])
+                for s, forced in zip(sources, asked, strict=True)
+            ]
         )
 
     def token_log_probs(self, pairs: Sequence[tuple[str, str]], /) -> list[tuple[float, ...]]:
