@@ -4,8 +4,8 @@
     python bench/parity.py pwws textbugger     these only; the others keep their figures
     python bench/parity.py --page              only write the page again
 
-What is compared, with which parts, stands in `parity_table.py`; the figures in `parity.json`. Both sides attack
-the same sentences of MR with the same victim, block by block in turns, on one core with one thread.
+What is compared, with which parts, stands in `parity_table.py`; the figures in `parity.json`. Both sides
+attack the same sentences of MR with the same victim, block by block in turns, with one thread.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ BLOCK = 25
 SPEED_VICTIM = "minilm-mr"
 
 
-def commands(row: Row, victim: str, file: Path, args: argparse.Namespace) -> tuple[list[object], list[object]]:
+def commands(
+    row: Row, victim: str, file: Path, args: argparse.Namespace
+) -> tuple[list[object], list[object]]:
     """What starts TextAttack's side and ours."""
     common: list[object] = ["--victim", env.HOME / "victims" / victim, "--sentences", file]
     theirs: list[object] = [args.textattack, env.BENCH / "parity_side.py", "--row", row.name, *common]
@@ -49,6 +51,8 @@ def commands(row: Row, victim: str, file: Path, args: argparse.Namespace) -> tup
         ours += ["--masked-lm", args.masked_lm]
     if "wordnet" in row.parts:
         theirs += ["--wordnet", env.resource("wordnet")]
+    if "trigram" in row.parts:
+        theirs += ["--trigram", env.resource("trigram") / "en-us.lm.bin"]
     if "sisters" in row.parts:
         theirs += ["--sisters", args.sisters]
     return theirs, ours
@@ -61,8 +65,12 @@ def run_blocks(row: Row, victim: str, examples: int, args: argparse.Namespace) -
     # The order of a Python set, and with it that of equally good candidates, follows from this seed.
     alone = env.clean_env(package=False) | {"PYTHONHASHSEED": "0"}
     sides = {
-        "textattack": Side("textattack", env.pinned(theirs) if args.pin else plain(theirs), _log(row, "theirs"), alone),
-        "unfooled": Side("unfooled", env.pinned(ours) if args.pin else plain(ours), _log(row, "ours"), env.clean_env()),
+        "textattack": Side(
+            "textattack", env.pinned(theirs) if args.pin else plain(theirs), _log(row, "theirs"), alone
+        ),
+        "unfooled": Side(
+            "unfooled", env.pinned(ours) if args.pin else plain(ours), _log(row, "ours"), env.clean_env()
+        ),
     }
     for side in sides.values():
         side.block(range(examples, examples + WARM_UP))
@@ -75,8 +83,12 @@ def run_blocks(row: Row, victim: str, examples: int, args: argparse.Namespace) -
         print(f"  {row.name} on {victim}: {indices[-1] + 1} of {examples}, CPU seconds {seconds}", flush=True)
     agreement = compare(read_jsonl(file), answers)
     if row.how == "texts" and agreement["differences"]:
-        others = [difference["unfooled"] | {"index": difference["index"]} for difference in agreement["differences"]]
-        for difference, reason in zip(agreement["differences"], sides["textattack"].explain(others), strict=True):
+        others = [
+            difference["unfooled"] | {"index": difference["index"]} for difference in agreement["differences"]
+        ]
+        for difference, reason in zip(
+            agreement["differences"], sides["textattack"].explain(others), strict=True
+        ):
             difference["reason"] = reason
     for side in sides.values():
         side.close()
@@ -109,7 +121,9 @@ def side_figures(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "queries": [round(mean, 1), round(mean - spread, 1), round(mean + spread, 1)],
         "seconds": round(sum(block["seconds"] for block in blocks), 2),
         "cpu_seconds": round(sum(block["cpu_seconds"] for block in blocks), 2),
-        "texts": {name: sum(block["meters"].get(name, {}).get("texts", 0) for block in blocks) for name in METERS},
+        "texts": {
+            name: sum(block["meters"].get(name, {}).get("texts", 0) for block in blocks) for name in METERS
+        },
         "errors": dict(notes.most_common(3)),
     }
 
@@ -130,7 +144,9 @@ def measure(row: Row, args: argparse.Namespace) -> dict[str, Any]:
         "same_queries": agreement["same_queries"],
         "reasons": dict(reasons) if row.how == "texts" else {},
         "unexplained": [
-            difference for difference in agreement["differences"] if row.how == "texts" and not difference.get("reason")
+            difference
+            for difference in agreement["differences"]
+            if row.how == "texts" and not difference.get("reason")
         ][:5],
     }
     for side in ("textattack", "unfooled"):

@@ -15,23 +15,34 @@ PAGE = BENCH.parent / "docs" / "parity.md"
 
 HEAD = """# Parity with TextAttack and OpenAttack
 
-Written by `python bench/parity.py` from `bench/parity.json`; do not edit. One row for every recipe of TextAttack
-0.3.11 and every attacker of OpenAttack 2.1.1.
+Written by `python bench/parity.py` from `bench/parity.json`; do not edit. One row for every recipe of
+TextAttack 0.3.11 and every attacker of OpenAttack 2.1.1.
 
 Both sides attack the same test sentences of MR (10 to 40 words) with the same victim and the same parts, in
 turns. The victim is TF-IDF with logistic regression where nothing else is said; *speed* is measured on a
-fine-tuned MiniLM with TextAttack's padding patched, in CPU seconds, so that other programs on the machine count little.
+fine-tuned MiniLM with TextAttack's padding patched, in CPU seconds, so that other programs count little.
 
-- **text by text**: TextAttack is deterministic there; agreement is the share of examples with the same outcome and
-  the same text. Each difference is explained by running TextAttack again with that one thing changed.
+- **text by text**: TextAttack is deterministic there; agreement is the share of examples with the same
+  outcome and the same text. Each difference is explained by running TextAttack again with that one thing changed.
 - **by rates**: random attacks; success rate and queries per attacked text with 95 % intervals. Agreement says
   whether they overlap.
-- **by cases**: cannot be run side by side; the note says why, and which tests pin it on cases worked out by hand.
+- **by cases**: cannot be run side by side; the note says why, and which tests pin it on cases worked out by
+  hand.
 
-Queries are texts put to the victim, repetitions included: TextAttack's own definition. TextAttack comes first in
-every pair of figures.
+Queries are texts put to the victim, repetitions included: TextAttack's own definition. TextAttack comes
+first in every pair of figures.
 """
-COLUMNS = ("theirs", "ours", "compared", "agreement", "success", "queries", "CPU seconds", "speed on MiniLM", "note")
+COLUMNS = (
+    "theirs",
+    "ours",
+    "compared",
+    "agreement",
+    "success",
+    "queries",
+    "CPU seconds",
+    "speed on MiniLM",
+    "note",
+)
 COMPARED = {"texts": "text by text", "rates": "by rates", "cases": "by cases", "absent": "not here yet"}
 NOTHING = "–"
 
@@ -50,7 +61,9 @@ def agreement(row: Row, figures: dict[str, Any]) -> str:
     if not figures:
         return NOTHING
     if row.how == "texts":
-        return f"{figures['same_text'] / figures['examples']:.0%} ({figures['same_text']}/{figures['examples']})"
+        return (
+            f"{figures['same_text'] / figures['examples']:.0%} ({figures['same_text']}/{figures['examples']})"
+        )
     theirs, ours = figures["textattack"], figures["unfooled"]
     apart = [name for name in ("success", "queries") if not overlap(theirs[name], ours[name])]
     return f"{' and '.join(apart)} differ" if apart else "intervals overlap"

@@ -1,15 +1,18 @@
 """Parts for TextAttack's recipes that it would download, and plain bugs of it that can be taken away.
 
-Runs in TextAttack's environment only. A *part* is what the recipe needs and cannot have here: both sides get the
-same one. A *mend* takes one accident of TextAttack away, for rows of the table in `parity_table.py` that say so.
+Runs in TextAttack's environment only. A *part* is what the recipe needs and cannot have here: both sides get
+the same one. A *mend* takes one accident of TextAttack away, where a row of `parity_table.py` says so.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from bench_data import ROOT
 
 # Unicode's list of intentional look-alikes, as far as ASCII goes: the wheel of TextAttack lacks the file.
 ASCII = "ABEHIKMNOPTXYZCJSacdehipsxyjo!"
@@ -94,6 +97,60 @@ def give_table(file: Path) -> None:
         swap.pos_dict = {"ADJ": "adj", "NOUN": "noun", "ADV": "adv", "VERB": "verb"}
 
     module.WordSwapHowNet.__init__ = start
+
+
+def give_trigrams(file: Path) -> None:
+    """Our trigram model in the place of GPT-2, Google's and L2W's, read by our own code."""
+    sys.path.append(str(ROOT / "src"))
+    import textattack.constraints.grammaticality.language_models.google_language_model as google
+    import textattack.constraints.grammaticality.language_models.learning_to_write as learning
+    from textattack.constraints.grammaticality.language_models import GPT2, LanguageModelConstraint
+
+    from unfooled.resources.fluency import TrigramFluency
+    from unfooled.resources.trigram import load
+
+    model = load(file)
+    score, known = TrigramFluency(model), model.index
+
+    def likelihood(text: str) -> float:
+        return float(score([text])[0].log_probability)
+
+    def at_word(_constraint: Any, texts: Sequence[Any], index: int) -> list[float]:
+        """The word after the two before it in the first text; nothing where no letter stands before."""
+        prefix = texts[0].text_until_word_index(index)
+        if not any(map(str.isalpha, prefix)):
+            return [0.0] * len(texts)
+        start = prefix.rindex(texts[0].words[index - 1])
+        if index > 1:
+            start = prefix.rindex(texts[0].words[index - 2], 0, start)
+        return [likelihood(prefix[start:] + text.words[index]) for text in texts]
+
+    def without_model(constraint: Any, model_name: str = "", **options: Any) -> None:
+        LanguageModelConstraint.__init__(constraint, **options)
+
+    class GoogleHelper:
+        def get_words_probs(self, prefix: str, words: Sequence[str]) -> list[float]:
+            return [likelihood(f"{prefix} {word}") for word in words]
+
+        def clear_cache(self) -> None:
+            pass
+
+    class WindowHandler:
+        @staticmethod
+        def load_model(_folder: str, _device: object) -> WindowHandler:
+            return WindowHandler()
+
+        def query(self, windows: Sequence[Sequence[str]], words: Sequence[str]) -> list[float]:
+            return [
+                likelihood(" ".join(window)) if word.lower() in known else float("-inf")
+                for window, word in zip(windows, words, strict=True)
+            ]
+
+    GPT2.__init__ = without_model
+    GPT2.get_log_probs_at_index = at_word
+    google.google_language_model.GoogLMHelper = GoogleHelper
+    learning.learning_to_write.QueryHandler = WindowHandler
+    learning.learning_to_write.textattack.shared.utils.download_from_s3 = lambda name: name
 
 
 def best_breed(attack: Any) -> None:

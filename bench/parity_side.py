@@ -32,6 +32,7 @@ def give(names: Sequence[str], args: argparse.Namespace, meters: dict[str, Meter
         "wordnet": lambda: parts.give_wordnet(args.wordnet, args.nltk_data),
         "look-alikes": parts.give_look_alikes,
         "tagger": parts.give_tagger,
+        "trigram": lambda: parts.give_trigrams(args.trigram),
         "sisters": lambda: parts.give_table(args.sisters),
     }
     for name in names:
@@ -63,7 +64,18 @@ def seeded(index: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--row", required=True, help="TextAttack's name of the recipe")
-    for name in ("victim", "sentences", "nltk-data", "neighbours", "encoder", "masked-lm", "wordnet", "sisters"):
+    files = (
+        "victim",
+        "sentences",
+        "nltk-data",
+        "neighbours",
+        "encoder",
+        "masked-lm",
+        "wordnet",
+        "sisters",
+        "trigram",
+    )
+    for name in files:
         parser.add_argument(f"--{name}", type=Path)
     args = parser.parse_args()
     one_thread()

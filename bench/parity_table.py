@@ -99,7 +99,9 @@ TEXTATTACK = (
 )
 
 OPENATTACK = (
-    _openattack("BAEAttacker", "bae-r-and-i@paper", _LIST + "a rejected word stays in the text", "attacks/test_bae.py"),
+    _openattack(
+        "BAEAttacker", "bae-r-and-i@paper", _LIST + "a rejected word stays in the text", "attacks/test_bae.py"
+    ),
     _openattack("BERTAttacker", "", _LATER, how="absent"),
     _openattack("DeepWordBugAttacker", "deepwordbug@paper", _LIST, "attacks/test_attacks.py"),
     _openattack("FDAttacker", "", _LATER, how="absent"),

@@ -80,9 +80,7 @@ def give_vectors(table: Path) -> None:
     WordEmbedding.counterfitted_GLOVE_embedding = staticmethod(lambda: embedding)
 
 
-def give_encoder(
-    folder: Path, meter: Meter, places: Sequence[str] = ("UniversalSentenceEncoder",)
-) -> None:
+def give_encoder(folder: Path, meter: Meter, places: Sequence[str] = ("UniversalSentenceEncoder",)) -> None:
     """MiniLM in the place of another sentence encoder, with the recipe's own arguments."""
     import torch
     from textattack.constraints.semantics.sentence_encoders import SentenceEncoder
