@@ -19,6 +19,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
     "attack": {
         "textfooler": "unfooled.attacks.textfooler:RECIPES",
         "deepwordbug": "unfooled.attacks.deepwordbug:RECIPES",
+        "pwws": "unfooled.attacks.pwws:RECIPES",
         "tack-on": "unfooled.attacks.tack_on:RECIPES",
         "strongest-words": "unfooled.attacks.strongest_words:RECIPES",
         "jsma": "unfooled.attacks.jsma:RECIPES",
@@ -112,6 +113,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
     },
     "oracle": {
         "neighbours": "unfooled.resources.neighbours:open_neighbours",
+        "vectors": "unfooled.resources.vectors:open_vectors",
         "encode": "unfooled.resources.encoders:open_encoder",
         "tag": "unfooled.resources.tagger:open_tagger",
         "wordnet": "unfooled.resources.synonyms:open_synonyms",
@@ -153,9 +155,18 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "fluency": "unfooled.attacks.parts.fluency:Fluency",
         "good-grammar": "unfooled.attacks.parts.english:GoodGrammar",
         "grammar": "unfooled.attacks.parts.fluency:Grammar",
+        "keep-likeliest": "unfooled.attacks.parts.limits:KeepLikeliest",
         "max-changed-share": "unfooled.attacks.parts.english:MaxChangedShare",
+        "max-words": "unfooled.attacks.parts.limits:MaxWords",
+        "mean-vector": "unfooled.attacks.parts.limits:MeanVector",
+        "min-letters": "unfooled.attacks.parts.limits:MinLetters",
+        "no-antonyms": "unfooled.attacks.parts.limits:NoAntonyms",
+        "once-per-place": "unfooled.attacks.parts.limits:OncePerPlace",
+        "only-tags": "unfooled.attacks.parts.limits:OnlyTags",
         "protected-words": "unfooled.attacks.parts.english:ProtectedWords",
         "related-words": "unfooled.attacks.parts.english:RelatedWords",
+        "word-distance": "unfooled.attacks.parts.limits:WordDistance",
+        "word-loss": "unfooled.attacks.parts.limits:WordLoss",
     },
     # What a victim does with a text: how it is checked, asked and given data; see `runs.task`.
     "task": {

@@ -29,7 +29,17 @@ from unfooled.text import Text
 ROOT = Path(__file__).parents[2] / "src" / "unfooled"
 WEIGHTS = {"good": 0.1, "fine": 0.08, "fair": 0.05, "bad": -0.7}
 # Searches that are other algorithms, as their docstrings say, and the loop itself.
-OTHER = {"jsma.py", "keyword_search.py", "replacement.py", "importance.py", "search.py", "undoing.py"}
+OTHER = {
+    "beam.py",
+    "importance.py",
+    "jsma.py",
+    "keyword_search.py",
+    "population.py",
+    "replacement.py",
+    "search.py",
+    "together.py",
+    "undoing.py",
+}
 
 
 def scored(text: str, score: float, *, success: bool = False, similarity: float | None = None) -> Scored:

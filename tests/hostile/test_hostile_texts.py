@@ -36,6 +36,7 @@ ATTACKS = [recipe.full_name for recipe in all_recipes()]
 REAL = {
     "tag": "perceptron-tagger",
     "neighbours": "counter-fitted",
+    "vectors": "counter-fitted",
     "wordnet": "wordnet",
     "fluency": "trigram",
 }

@@ -18,6 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unfooled.attacks.parts.beam import BeamSwap
     from unfooled.attacks.parts.candidates import CharacterEdits, Neighbours
     from unfooled.attacks.parts.constraints import MaxCharacterEdits, SamePartOfSpeech, SentenceSimilarity
     from unfooled.attacks.parts.english import (
@@ -31,6 +32,17 @@ if TYPE_CHECKING:
     from unfooled.attacks.parts.goals import OnlyClass, Targeted, Untargeted
     from unfooled.attacks.parts.gradient_importance import Gradient
     from unfooled.attacks.parts.importance import Deletion, Masking, RandomOrder, TemporalScore
+    from unfooled.attacks.parts.limits import (
+        KeepLikeliest,
+        MaxWords,
+        MeanVector,
+        MinLetters,
+        NoAntonyms,
+        OncePerPlace,
+        OnlyTags,
+        WordDistance,
+        WordLoss,
+    )
     from unfooled.attacks.parts.masks import FillMask, MaskAndFill
     from unfooled.attacks.parts.search import GreedySwap
     from unfooled.attacks.parts.selection import AttentionSelect, GreedySelect
@@ -39,6 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AttentionSelect",
+    "BeamSwap",
     "CharacterEdits",
     "Datamuse",
     "Deletion",
@@ -50,12 +63,19 @@ __all__ = [
     "GreedySelect",
     "GreedySwap",
     "InForm",
+    "KeepLikeliest",
     "MaskAndFill",
     "Masking",
     "MaxChangedShare",
     "MaxCharacterEdits",
+    "MaxWords",
+    "MeanVector",
+    "MinLetters",
     "Neighbours",
+    "NoAntonyms",
+    "OncePerPlace",
     "OnlyClass",
+    "OnlyTags",
     "ProtectedWords",
     "RandomOrder",
     "RelatedWords",
@@ -67,11 +87,14 @@ __all__ = [
     "UndoingSwap",
     "Untargeted",
     "UserTable",
+    "WordDistance",
+    "WordLoss",
     "WordNetSynonyms",
 ]
 
 _HOMES = {
     "AttentionSelect": "selection",
+    "BeamSwap": "beam",
     "CharacterEdits": "candidates",
     "Datamuse": "sources",
     "Deletion": "importance",
@@ -83,12 +106,19 @@ _HOMES = {
     "GreedySelect": "selection",
     "GreedySwap": "search",
     "InForm": "english",
+    "KeepLikeliest": "limits",
     "MaskAndFill": "masks",
     "Masking": "importance",
     "MaxChangedShare": "english",
     "MaxCharacterEdits": "constraints",
+    "MaxWords": "limits",
+    "MeanVector": "limits",
+    "MinLetters": "limits",
     "Neighbours": "candidates",
+    "NoAntonyms": "limits",
+    "OncePerPlace": "limits",
     "OnlyClass": "goals",
+    "OnlyTags": "limits",
     "ProtectedWords": "english",
     "RandomOrder": "importance",
     "RelatedWords": "english",
@@ -100,6 +130,8 @@ _HOMES = {
     "UndoingSwap": "undoing",
     "Untargeted": "goals",
     "UserTable": "sources",
+    "WordDistance": "limits",
+    "WordLoss": "limits",
     "WordNetSynonyms": "sources",
 }
 

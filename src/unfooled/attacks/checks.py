@@ -212,6 +212,7 @@ _LISTED = ("fine", "cold", "odd", "old", "slow", "quiet", "honest", "long", "sup
 _STAND_INS: dict[str, Callable[[Any], Any]] = {
     "encode": _encode,
     "neighbours": _neighbours,
+    "vectors": lambda word: np.array([_number(word), 1.0], dtype=np.float32),
     "tag": _tags,
     "edit": _edit,
     "inflect": lambda item: item[2],

@@ -3,8 +3,12 @@
     item    (word, senses)     a word in lower case; how many of its senses count per part of speech, 0: all
     answer  tuple[str, ...]    different single words, those of the commonest senses first
 
+    item    Lemmas(word)       a word as it is written
+    answer  tuple[str, ...]    the words of all its synsets as WordNet writes them, by the alphabet
+
 "delayed" is looked up as the verb "delay" in its past form, and its synonyms come back as "detained", not
-"detain". Forms are made by rule and by WordNet's own list of exceptions.
+"detain". Forms are made by rule and by WordNet's own list of exceptions. As `Lemmas` they come back in base
+form, "delay" among them.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from typing import NamedTuple
 
 from unfooled.resources import store
 from unfooled.resources.wordnet import PARTS, WordNet, read_wordnet
+from unfooled.text import WORD
 
 DEFAULT = "wordnet"
 _REMEMBERED = 1 << 16
@@ -51,6 +56,12 @@ class WordForm(NamedTuple):
     slot: str
 
 
+class Lemmas(NamedTuple):
+    """Single words of all synsets of a word, in base form."""
+
+    word: str
+
+
 class SynonymOracle:
     batch_size = 1 << 14
 
@@ -62,9 +73,12 @@ class SynonymOracle:
                 for form in forms:
                     self._irregular.setdefault(form, []).append(WordForm(part, base, _slot(part, form)))
         self._look_up = lru_cache(maxsize=_REMEMBERED)(self._find)
+        self._lemmas = lru_cache(maxsize=_REMEMBERED)(self._find_lemmas)
 
-    def __call__(self, items: Sequence[tuple[str, int]], /) -> list[tuple[str, ...]]:
-        return [self._look_up(word, senses) for word, senses in items]
+    def __call__(self, items: Sequence[tuple[str, int] | Lemmas], /) -> list[tuple[str, ...]]:
+        return [
+            self._lemmas(item.word) if isinstance(item, Lemmas) else self._look_up(*item) for item in items
+        ]
 
     def readings(self, word: str) -> list[WordForm]:
         """Every reading that WordNet knows, base forms first."""
@@ -104,6 +118,12 @@ class SynonymOracle:
                         if other and other != reading.base:
                             found[self.inflected(reading.part, other, reading.slot, word)] = None
         return tuple(synonym for synonym in found if synonym not in ("", word))
+
+    def _find_lemmas(self, word: str) -> tuple[str, ...]:
+        keys = [key for one in self.readings(word.lower()) for key in self.net.senses[one.part, one.base]]
+        found = {written for key in keys for written in self.net.synsets[key].written}
+        single = (one for one in found if one != word and "_" not in one and WORD.fullmatch(one))
+        return tuple(sorted(single))
 
 
 def open_synonyms(variant: str = "") -> SynonymOracle:

@@ -1,9 +1,13 @@
-"""Word vectors: the packaged ones by name, and text files of one word and its numbers per line."""
+"""Word vectors: the packaged ones by name, and text files of one word and its numbers per line.
+
+As an oracle, `vectors:counter-fitted` or another name or path: item a word, answer its vector, or None.
+"""
 
 from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +45,24 @@ def load_word_vectors(name_or_path: str | Path) -> tuple[list[str], Matrix]:
             f"use one of {', '.join(NAMES)}, or the path of a text file of word vectors",
         )
     return read_vectors(path)
+
+
+class WordVectorOracle:
+    """Looks words up as they are written; the packaged vectors know lower case only."""
+
+    batch_size = 1 << 14
+
+    def __init__(self, words: Sequence[str], matrix: Matrix) -> None:
+        self._index = {word: row for row, word in enumerate(words)}
+        self._matrix = matrix
+
+    def __call__(self, items: Sequence[str], /) -> list[Matrix | None]:
+        rows = (self._index.get(word) for word in items)
+        return [None if row is None else np.array(self._matrix[row]) for row in rows]
+
+
+def open_vectors(variant: str = "") -> WordVectorOracle:
+    return WordVectorOracle(*load_word_vectors(variant or "counter-fitted"))
 
 
 def read_strings(path: Path) -> list[str]:

@@ -25,6 +25,7 @@ class Synset:
     similar: tuple[SenseKey, ...]  # the adjectives around a head adjective
     hypernyms: tuple[SenseKey, ...] = ()  # more general senses, one step up
     groups: tuple[SenseKey, ...] = ()  # senses of verbs that are much the same
+    written: tuple[str, ...] = ()  # every word with its capitals, phrases with their underscores
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,8 @@ def _lines(path: Path) -> Iterator[list[str]]:
 
 def _synset(fields: list[str]) -> Synset:
     count = int(fields[3], 16)
-    words = tuple(_word(fields[4 + 2 * i]) for i in range(count))
+    written = tuple(fields[4 + 2 * i].partition("(")[0] for i in range(count))  # "(a)" marks some adjectives
+    words = tuple("" if "_" in word else word.lower() for word in written)
     at = 4 + 2 * count
     antonyms: list[tuple[SenseKey, int, int]] = []
     others: dict[str, list[SenseKey]] = defaultdict(list)
@@ -79,9 +81,4 @@ def _synset(fields: list[str]) -> Synset:
         else:
             others[symbol].append(key)
     general = (*others["@"], *others["@i"])
-    return Synset(words, tuple(antonyms), tuple(others["&"]), general, tuple(others["$"]))
-
-
-def _word(written: str) -> str:
-    bare = written.partition("(")[0].lower()  # adjectives may carry a mark such as "(a)"
-    return "" if "_" in bare else bare
+    return Synset(words, tuple(antonyms), tuple(others["&"]), general, tuple(others["$"]), written)

@@ -77,13 +77,20 @@ class TemporalScore:
 def _by_probing(
     a: Attempt, start: Scored, positions: Sequence[int], probe: Callable[[int], Text], flip_gain: bool
 ) -> Program[list[int]]:
-    found = yield from _in_portions(a, len(positions), len(start.text.string), lambda n: probe(positions[n]))
+    found = yield from probe_each(a, start, positions, probe)
     worth: dict[int, float] = {}
     for i, probed in zip(positions, found, strict=True):
         worth[i] = probed.score - start.score
         if flip_gain and (new := int(probed.probs.argmax())) != a.label:
             worth[i] += float(probed.probs[new] - start.probs[new])
     return sorted(positions, key=lambda i: -round(worth[i], 6))
+
+
+def probe_each(
+    a: Attempt, start: Scored, positions: Sequence[int], probe: Callable[[int], Text]
+) -> Program[list[Scored]]:
+    """What the victim says of the text that `probe` makes of each position."""
+    return (yield from _in_portions(a, len(positions), len(start.text.string), lambda n: probe(positions[n])))
 
 
 def _in_portions(a: Attempt, n: int, length: int, probe: Callable[[int], Text]) -> Program[list[Scored]]:

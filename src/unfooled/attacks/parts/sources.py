@@ -16,6 +16,7 @@ from unfooled.core.program import Program, ask
 from unfooled.data.language import ENGLISH
 from unfooled.errors import ResourceError
 from unfooled.resources import datamuse
+from unfooled.resources.synonyms import Lemmas
 from unfooled.text import Text, match_case
 
 
@@ -55,6 +56,25 @@ class WordNetSynonyms:
         word = text.words[index]
         (found,) = yield from ask(f"wordnet:{self.lexicon}", [(word.lower(), self.senses)])
         return like(word, found, self.most)
+
+
+@dataclass(frozen=True)
+class WordNetLemmas:
+    """Every single word of every synset of the word, as WordNet writes it: in base form, capitals and all.
+
+    The base form of the word itself is among them. By the alphabet, for WordNet's own order is lost.
+    """
+
+    language: ClassVar[str] = ENGLISH
+    lexicon: str = "wordnet"
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        return (f"wordnet:{self.lexicon}",)
+
+    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
+        (found,) = yield from ask(f"wordnet:{self.lexicon}", [Lemmas(text.words[index])])
+        return list(found)
 
 
 @dataclass(frozen=True)
