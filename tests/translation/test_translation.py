@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tiny_translation import WORDS, parallel, victim, write_files
+from unfooled.attacks.parts.characters import KEYS, typos_of
 from unfooled.attacks.parts.sources import UserTable
 from unfooled.cli.app import app
 from unfooled.core.attempt import live
@@ -31,7 +32,7 @@ from unfooled.runs.file import RunFile
 from unfooled.text import Text
 from unfooled.translation.attacks.keyword_search import KeywordSearch
 from unfooled.translation.attacks.output_goals import BleuDrop, Keyword, NonOverlapping, words_of
-from unfooled.translation.attacks.typo import KEYS, KeyboardTypos, OneTypo, typos_of
+from unfooled.translation.attacks.typo import KeyboardTypos, OneTypo
 from unfooled.translation.attempt import TextGoal
 from unfooled.translation.parallel import ParallelText
 from unfooled.victims.loading import load_victim

@@ -26,6 +26,7 @@ from unfooled.language.oracles import EditEffect
 from unfooled.language.relations import Related
 from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.resources.fluency import Score
+from unfooled.resources.look_alikes import LookAlike
 from unfooled.text import Text
 
 TEXTS = (
@@ -227,6 +228,7 @@ _STAND_INS: dict[str, Callable[[Any], Any]] = {
     "pulls": lambda item: _LISTED[: item.most],
     "target-words": lambda _: tuple(word[::-1] for word in _LISTED),
     "datamuse": _synonyms,
+    "look-alikes": lambda character: (LookAlike(chr(ord(character) + 1)), LookAlike("é", 0.5)),
     "fluency": lambda text: Score(-3.0 * len(Text(text).words) - _number(text), len(Text(text).words)),
     "grammar": lambda text: sum(_number(word) > 0.8 for word in Text(text).words),
     "fill": _fill,

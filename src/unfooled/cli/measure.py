@@ -23,7 +23,8 @@ Examples:
   unfooled measure runs/x --with similarity:use --with perplexity:trigram --with grammar --with same-pos
 \b
 Measures: similarity[:minilm, use, potion] · perplexity[:trigram, smollm2] · grammar[:harper, link-grammar] ·
-edit-distance · same-pos · changed-pos. link-grammar needs the program link-parser (Debian: link-grammar).
+edit-distance · same-pos · changed-pos · picture[:serif, monospace]. link-grammar needs the program
+link-parser (Debian: link-grammar), picture needs Chromium.
 --list shows all, those of plug-ins too.
 """
 

@@ -8,6 +8,7 @@ before is not measured twice.
     perplexity:MODEL     perplexity after divided by perplexity before
     grammar:CHECKER      mistakes after minus mistakes before; harper, or link-grammar where it is installed
     edit-distance        character edits, as a share of the original's length
+    picture:FONT         share of pixels that differ when a browser draws both texts
     same-pos:TAGGER      share of the replaced words that keep their part of speech
     changed-pos:TAGGER   how many words were replaced or deleted; and how many of each part of speech, kept
                          as measures of their own, such as changed-pos:TAGGER/NOUN

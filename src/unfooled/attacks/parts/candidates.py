@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from unfooled.core.attempt import Attempt
 from unfooled.core.program import Program, ask
 from unfooled.data.language import ENGLISH
 from unfooled.text import Text, match_case
+
+Item = TypeVar("Item")
 
 
 class Candidates(Protocol):
@@ -69,25 +72,66 @@ class CharacterEdits:
         yield  # no question is needed, but a program is a generator
 
 
+@dataclass(frozen=True)
+class AnyOf:
+    """The replacements of several sources, those of the first one first."""
+
+    sources: tuple[Candidates, ...]
+
+    @property
+    def spells(self) -> bool:
+        return any(getattr(source, "spells", False) for source in self.sources)
+
+    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
+        found: list[str] = []
+        for source in self.sources:
+            found += yield from source.propose(a, text, index)
+        return list(dict.fromkeys(found))
+
+
 def edit_characters(word: str, kind: str, rng: np.random.Generator) -> str:
     """`word` with one random edit; unchanged where the word is too short for it."""
     n = len(word)
     if kind == "insert":
         at = int(rng.integers(n + 1))
-        return word[:at] + _letter(rng) + word[at:]
+        return added(word, at, _letter(rng))
     if kind == "substitute" and n:
         at = int(rng.integers(n))
-        return word[:at] + _letter(rng) + word[at + 1 :]
+        return exchanged(word, at, _letter(rng))
     if n < 2:
         return word
     if kind == "swap":
-        at = int(rng.integers(n - 1))
-        return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+        return swapped(word, int(rng.integers(n - 1)))
     if kind == "delete":
-        at = int(rng.integers(n))
-        return word[:at] + word[at + 1 :]
+        return dropped(word, int(rng.integers(n)))
     raise ValueError(f"no character edit is called {kind!r}")
 
 
 def _letter(rng: np.random.Generator) -> str:
-    return string.ascii_letters[int(rng.integers(len(string.ascii_letters)))]
+    return drawn(string.ascii_letters, rng)
+
+
+# -- one edit at one place -------------------------------------------------------------------------
+
+
+def swapped(word: str, at: int) -> str:
+    """The character and the one behind it change places."""
+    return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+
+
+def dropped(word: str, at: int) -> str:
+    return word[:at] + word[at + 1 :]
+
+
+def added(word: str, at: int, characters: str) -> str:
+    """With more characters before the one at that place."""
+    return word[:at] + characters + word[at:]
+
+
+def exchanged(word: str, at: int, characters: str) -> str:
+    """With other characters in the place of one."""
+    return word[:at] + characters + word[at + 1 :]
+
+
+def drawn(options: Sequence[Item], rng: np.random.Generator) -> Item:
+    return options[int(rng.integers(len(options)))]

@@ -32,6 +32,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from unfooled.attacks.parts.candidates import Candidates
+from unfooled.attacks.parts.characters import typos_of
 from unfooled.attacks.parts.constraints import NextText
 from unfooled.attacks.parts.importance import Deletion, Importance, RandomOrder
 from unfooled.attacks.parts.search import exploring, greedy, keep_newest, long_words, replacing
@@ -40,25 +41,6 @@ from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe
 from unfooled.text import Text
 from unfooled.translation.attacks.output_goals import BleuDrop
-
-LONGEST = (
-    100  # letters of a word that are looked at: all typos of a text without blanks would fill the memory
-)
-_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-
-
-def _neighbours() -> dict[str, str]:
-    """Letters beside each other on a QWERTY keyboard, whose rows are shifted by half a key."""
-    place = {letter: (row, column) for row, keys in enumerate(_ROWS) for column, letter in enumerate(keys)}
-    found = {}
-    for letter, (row, column) in place.items():
-        near = {(row, column - 1), (row, column + 1), (row - 1, column), (row - 1, column + 1)}
-        near |= {(row + 1, column - 1), (row + 1, column)}
-        found[letter] = "".join(sorted(other for other, spot in place.items() if spot in near))
-    return found
-
-
-KEYS = _neighbours()
 
 
 @dataclass(frozen=True)
@@ -71,29 +53,6 @@ class KeyboardTypos:
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         return typos_of(text.words[index], self.kinds)
         yield  # no question is needed, but a program is a generator
-
-
-def typos_of(word: str, kinds: tuple[str, ...] = ("transposition", "keyboard")) -> list[str]:
-    """Every such typo in the first letters of a word, never the word itself; casing stays in its place."""
-    made: list[str] = []
-    if "transposition" in kinds:
-        pairs = [(at, word[at], word[at + 1]) for at in range(min(len(word) - 1, LONGEST))]
-        made += [
-            word[:at] + _cased(right, left) + _cased(left, right) + word[at + 2 :]
-            for at, left, right in pairs
-            if left.isalpha() and right.isalpha()
-        ]
-    if "keyboard" in kinds:
-        made += [
-            word[:at] + _cased(key, letter) + word[at + 1 :]
-            for at, letter in enumerate(word[:LONGEST])
-            for key in KEYS.get(letter.lower(), "")
-        ]
-    return [typo for typo in dict.fromkeys(made) if typo != word]
-
-
-def _cased(letter: str, like: str) -> str:
-    return letter.upper() if like.isupper() else letter.lower()
 
 
 _ANY_WORD, _MADE = RandomOrder(), KeyboardTypos()
