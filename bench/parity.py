@@ -42,6 +42,7 @@ def commands(
     theirs += ["--nltk-data", env.nltk_data()]
     ours: list[object] = [sys.executable, env.BENCH / "unfooled_side.py", "--serve", *common]
     ours += ["--attack", row.ours, *(part for setting in row.settings for part in ("--set", setting))]
+    ours += [part for kind in row.without for part in ("--without", kind)]
     if "vectors" in row.parts:
         theirs += ["--neighbours", args.neighbours]
     if "encoder" in row.parts:

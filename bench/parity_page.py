@@ -23,7 +23,8 @@ turns. The victim is TF-IDF with logistic regression where nothing else is said;
 fine-tuned MiniLM with TextAttack's padding patched, in CPU seconds, so that other programs count little.
 
 - **text by text**: TextAttack is deterministic there; agreement is the share of examples with the same
-  outcome and the same text. Each difference is explained by running TextAttack again with that one thing changed.
+  outcome and the same text. Each difference is explained by running TextAttack again with that one thing
+  changed.
 - **by rates**: random attacks; success rate and queries per attacked text with 95 % intervals. Agreement says
   whether they overlap.
 - **by cases**: cannot be run side by side; the note says why, and which tests pin it on cases worked out by
@@ -92,6 +93,8 @@ def notes(row: Row, figures: dict[str, Any]) -> Iterator[str]:
         yield row.why
     if row.parts:
         yield "same " + ", ".join(PART_NAMES[part] for part in row.parts)
+    if row.without:
+        yield f"without the random kinds of edit: {', '.join(row.without)}"
     for mend in row.mends:
         yield f"mended in TextAttack: {PART_NAMES[mend]}"
     if figures:

@@ -153,6 +153,20 @@ def give_trigrams(file: Path) -> None:
     learning.learning_to_write.textattack.shared.utils.download_from_s3 = lambda name: name
 
 
+def leave_out(attack: Any, kinds: Sequence[str]) -> None:
+    """Take kinds of edits out of a composite transformation."""
+    classes = {
+        "add": "WordSwapRandomCharacterInsertion",
+        "drop": "WordSwapRandomCharacterDeletion",
+        "swap": "WordSwapNeighboringCharacterSwap",
+    }
+    barred = {classes[kind] for kind in kinds}
+    composite = attack.transformation
+    composite.transformations = [
+        part for part in composite.transformations if type(part).__name__ not in barred
+    ]
+
+
 def best_breed(attack: Any) -> None:
     """Parents are drawn with the weight exp(-score / T), so that the worst breed. Mended: exp(score / T)."""
     attack.search_method.temp = -abs(attack.search_method.temp)

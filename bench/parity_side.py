@@ -47,6 +47,8 @@ def build(chosen: Row, args: argparse.Namespace, meters: dict[str, Meter]) -> An
     give(chosen.parts, args, meters)
     victim = wrap_victim(args.victim, "dynamic", meters["victim"])
     attack = getattr(attack_recipes, chosen.recipe).build(victim, **dict(chosen.build))
+    if chosen.without:
+        parts.leave_out(attack, chosen.without)
     for name in chosen.mends:
         parts.MENDS[name](attack)
     return attack

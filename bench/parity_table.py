@@ -24,6 +24,7 @@ class Row:
     recipe: str = ""  # class of TextAttack
     build: tuple[tuple[str, object], ...] = ()  # arguments of its `build`
     settings: tuple[str, ...] = ()  # of our recipe, path=value
+    without: tuple[str, ...] = ()  # kinds of edits that both sides leave out, because they are random
     victim: str = "mr.skops"
     examples: int = 100
     tests: str = ""  # a file below tests/
@@ -79,13 +80,19 @@ TEXTATTACK = (
     _textattack("french", "FrenchRecipe", "", "absent", why="French is not attacked yet"),
     _textattack("hotflip", "HotFlipEbrahimi2017", "", "absent", why=_LATER),
     _textattack("iga", "IGAWang2019", "", "absent", why=_LATER),
-    _textattack("input-reduction", "InputReductionFeng2018", "", "absent", why=_LATER),
+    _textattack(
+        "input-reduction",
+        "InputReductionFeng2018",
+        "input-reduction@textattack",
+        "texts",
+        why="a success is a text of one word that keeps its class",
+    ),
     _textattack("kuleshov", "Kuleshov2017", "", "absent", why=_LATER),
     _textattack("leap", "LEAP2023", "", "absent", why=_LATER),
     _textattack("morpheus", "MorpheusTan2020", "", "absent", why=_LATER),
-    _textattack("pruthi", "Pruthi2019", "", "absent", why=_LATER),
+    _textattack("pruthi", "Pruthi2019", "pruthi@textattack", "texts", without=("add",)),
     _textattack("pso", "PSOZang2020", "", "absent", why=_LATER),
-    _textattack("pwws", "PWWSRen2019", "", "absent", why=_LATER),
+    _textattack("pwws", "PWWSRen2019", "pwws@textattack", "texts", parts=("wordnet",)),
     _textattack("seq2sick", "Seq2SickCheng2018BlackBox", "", "absent", why=_LATER),
     _textattack("spanish", "SpanishRecipe", "", "absent", why="Spanish is not attacked yet"),
     _textattack("textbugger", "TextBuggerLi2018", "", "absent", why=_LATER),

@@ -224,6 +224,8 @@ def attack_one(attack: Any, index: int, row: Row) -> dict[str, Any]:
     except Exception as error:  # one bad example must not end the comparison
         return {"index": index, "outcome": "error", "text": row.text, "queries": 0, "note": repr(error)}
     kind = type(result).__name__.removesuffix("AttackResult")
+    if kind == "Maximized":  # as little of the text as possible: a success is one word
+        kind = "Successful" if result.perturbed_result.attacked_text.num_words == 1 else "Failed"
     return {
         "index": index,
         "outcome": names[kind],
