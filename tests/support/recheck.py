@@ -51,6 +51,30 @@ def steps(result: Result) -> list[Step]:
     return found[::-1]
 
 
+def replayed(result: Result) -> str:
+    """The original with each edit made again in its turn; a word that goes takes one blank with it."""
+    words = [found.span() for found in WORD.finditer(result.original)]
+    parts = [result.original[begin:end] for begin, end in words]
+    bounds = [0, *(place for span in words for place in span), len(result.original)]
+    gaps = [result.original[bounds[i] : bounds[i + 1]] for i in range(0, len(bounds), 2)]
+    there = list(range(len(parts)))
+    for edit in sorted(result.edits, key=lambda edit: edit.step):
+        place = there.index(edit.position)
+        assert edit.before == WORD.findall(result.original)[edit.position]
+        if edit.kind == "replace":
+            parts[place] = edit.after
+            continue
+        assert edit.kind == "delete"
+        before, after = gaps[place], gaps.pop(place + 1)
+        if place and before.endswith(" "):
+            before = before[:-1]
+        elif after.startswith(" "):
+            after = after[1:]
+        gaps[place] = before + after
+        del parts[place], there[place]
+    return "".join(gap + part for gap, part in zip(gaps, [*parts, ""], strict=True))
+
+
 def recheck(run: Path) -> Counter[str]:
     """Assert every rule for every edit of every result; the counts say how much was looked at."""
     seen: Counter[str] = Counter()

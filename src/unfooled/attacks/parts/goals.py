@@ -42,6 +42,28 @@ class Targeted:
 
 
 @dataclass(frozen=True)
+class Margin:
+    """Any class but the true one; the score is by how much the best of them leads."""
+
+    def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
+        others = np.delete(probs, label, axis=1).max(axis=1)
+        _, reached = Untargeted().judge(probs, label)
+        return (others - probs[:, label]).round(6).tolist(), reached
+
+
+@dataclass(frozen=True)
+class KeepLabel:
+    """The true class, as sure as possible: of an attack that takes away what the victim does not need.
+
+    No text reaches it, the untouched one least of all; a search says itself when it has come far enough.
+    """
+
+    def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
+        lost = probs.argmax(axis=1) != label  # what keeps the class comes before what does not
+        return (probs[:, label] - lost).round(6).tolist(), [False] * len(probs)
+
+
+@dataclass(frozen=True)
 class OnlyClass:
     """Another goal, pursued on the examples of one class.
 

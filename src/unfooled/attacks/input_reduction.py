@@ -1,0 +1,106 @@
+"""Input reduction: the shortest text about which the victim says the same.
+
+Feng, Wallace, Grissom, Iyyer, Rodriguez, Boyd-Graber: *Pathologies of Neural Models Make Interpretations
+Difficult*, EMNLP 2018, arXiv:1804.07781.
+
+    1. Rank the words by how much p(true class) falls when a word is taken out.
+    2. Take words out, the least important first, as long as the victim's decision stays.
+    3. What is left is what the victim needs; a reader makes nothing of it.
+
+Nothing is flipped. A success is a text of one word (`search.least`) with the same decision; the facts
+`words_left` and `share_left` of every result say how far it came, and accuracy under attack stays as it was.
+
+Versions
+    @textattack  as TextAttack 0.3.11 has it: ranked once, then one pass; stop words go too.
+    @paper       each step tries all words and keeps the five texts with the highest p(true class) whose
+                 decision stays, until none does.
+
+Differences
+    - The authors estimate importance by the gradient; @paper asks the victim about each deletion, which costs
+      more queries and works on any victim.
+    - TextAttack calls all of its results "maximised" and none a success.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from unfooled.attacks.parts.goals import KeepLabel
+from unfooled.attacks.parts.importance import Deletion
+from unfooled.core.attempt import Attempt, Scored
+from unfooled.core.program import Program
+from unfooled.core.recipe import Recipe
+from unfooled.core.result import decided
+from unfooled.errors import BudgetExhaustedError
+from unfooled.text import Text
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReduceInput:
+    """Take words out as long as the decision stays.
+
+    `width` texts go on at each step, each with any word taken out; none means one pass, ranked once.
+    """
+
+    width: int | None = None
+    least: int = 1
+
+    def __post_init__(self) -> None:
+        if self.least < 1 or (self.width is not None and self.width < 1):
+            raise ValueError("least and width are at least 1")
+
+    def run(self, a: Attempt, start: Scored) -> Program[Scored]:
+        shortest = [start]  # the shortest text so far; a spent budget ends with it
+        try:
+            yield from self._one_pass(a, shortest) if self.width is None else self._beam(a, shortest)
+        except BudgetExhaustedError as spent:
+            a.note = str(spent)
+        end = shortest[-1]
+        left = len(end.text.words)
+        a.facts |= {"words_left": left, "share_left": round(left / len(start.text.words), 6)}
+        return end._replace(success=end is not start and left <= self.least)
+
+    def _one_pass(self, a: Attempt, shortest: list[Scored]) -> Program[None]:
+        start = shortest[0]
+        order = yield from Deletion().rank(a, start, range(len(start.text.words)))
+        for original in order:
+            now = shortest[-1]
+            if len(now.text.words) <= self.least:
+                return
+            (found,) = yield from a.score([now.text.delete(now.text.origin.index(original))])
+            if _stays(found, a):
+                shortest.append(found)
+
+    def _beam(self, a: Attempt, shortest: list[Scored]) -> Program[None]:
+        members = [shortest[0]]
+        while len(members[0].text.words) > self.least:
+            shorter: dict[Text, None] = {
+                member.text.delete(i): None for member in members for i in range(len(member.text.words))
+            }
+            found = yield from a.score(list(shorter))
+            same = [scored for scored in found if _stays(scored, a)]
+            if not same:
+                return
+            members = sorted(same, key=lambda scored: -scored.score)[: self.width]
+            shortest.append(members[0])
+
+
+def _stays(scored: Scored, a: Attempt) -> bool:
+    return decided(scored.probs.tolist()) == a.label
+
+
+def _version(version: str, search: ReduceInput) -> Recipe:
+    return Recipe(
+        name="input-reduction",
+        version=version,
+        summary="takes words out as long as the decision stays",
+        paper="Feng et al. 2018, arXiv:1804.07781",
+        goal=KeepLabel(),
+        search=search,
+    )
+
+
+RECIPES: dict[str, Recipe] = {
+    "textattack": _version("textattack", ReduceInput()),
+    "paper": _version("paper", ReduceInput(width=5)),
+}
