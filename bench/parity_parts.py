@@ -178,4 +178,20 @@ def steady_gradients(attack: Any) -> None:
     wrapper.model.train = lambda mode=True: wrapper.model.eval()
 
 
-MENDS: dict[str, Callable[[Any], None]] = {"parents": best_breed, "gradients": steady_gradients}
+def ranked_places(attack: Any) -> None:
+    """Words are ranked once and then deleted by their old numbers, which after the first deletion are other
+    words'. Mended: the numbers follow the words."""
+    search = attack.search_method
+    given = search.get_transformations
+
+    def shifted(*args: Any, **options: Any) -> Any:
+        return given(*args, **options, shifted_idxs=True)
+
+    search.get_transformations = shifted
+
+
+MENDS: dict[str, Callable[[Any], None]] = {
+    "parents": best_breed,
+    "gradients": steady_gradients,
+    "places": ranked_places,
+}

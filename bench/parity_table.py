@@ -51,6 +51,8 @@ PART_NAMES = {
     "tagger": "tagger (in place of flair)",
     "sisters": "WordNet sisters (in place of HowNet)",
     "trigram": "trigram language model",
+    "places": "after a deletion, the words' numbers follow the words",
+    "lemmas": "base forms by our rules",
     "parents": "the best breed, not the worst",
     "gradients": "no dropout while gradients are taken",
 }
@@ -86,6 +88,7 @@ TEXTATTACK = (
         "input-reduction@textattack",
         "texts",
         why="a success is a text of one word that keeps its class",
+        mends=("places",),
     ),
     _textattack("kuleshov", "Kuleshov2017", "", "absent", why=_LATER),
     _textattack("leap", "LEAP2023", "", "absent", why=_LATER),
