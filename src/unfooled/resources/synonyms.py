@@ -3,6 +3,9 @@
     item    (word, senses)     a word in lower case; how many of its senses count per part of speech, 0: all
     answer  tuple[str, ...]    different single words, those of the commonest senses first
 
+    item    Sisters(word, k)   a word in lower case; at most how many
+    answer  tuple[str, ...]    words under the same more general sense, synonyms first, commonest senses first
+
     item    Lemmas(word)       a word as it is written
     answer  tuple[str, ...]    the words of all its synsets as WordNet writes them, by the alphabet
 
@@ -15,11 +18,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from unfooled.resources import store
-from unfooled.resources.wordnet import PARTS, WordNet, read_wordnet
+from unfooled.resources.wordnet import PARTS, SenseKey, WordNet, read_wordnet
 from unfooled.text import WORD
 
 DEFAULT = "wordnet"
@@ -62,6 +65,13 @@ class Lemmas(NamedTuple):
     word: str
 
 
+class Sisters(NamedTuple):
+    """Words that stand beside a word under a more general sense, in its form; its synonyms are among them."""
+
+    word: str
+    most: int
+
+
 class SynonymOracle:
     batch_size = 1 << 14
 
@@ -74,11 +84,17 @@ class SynonymOracle:
                     self._irregular.setdefault(form, []).append(WordForm(part, base, _slot(part, form)))
         self._look_up = lru_cache(maxsize=_REMEMBERED)(self._find)
         self._lemmas = lru_cache(maxsize=_REMEMBERED)(self._find_lemmas)
+        self._sisters = lru_cache(maxsize=_REMEMBERED)(self._find_sisters)
 
-    def __call__(self, items: Sequence[tuple[str, int] | Lemmas], /) -> list[tuple[str, ...]]:
-        return [
-            self._lemmas(item.word) if isinstance(item, Lemmas) else self._look_up(*item) for item in items
-        ]
+    def __call__(self, items: Sequence[tuple[str, int] | Lemmas | Sisters], /) -> list[tuple[str, ...]]:
+        return [self._answer(item) for item in items]
+
+    def _answer(self, item: tuple[str, int] | Lemmas | Sisters) -> tuple[str, ...]:
+        if isinstance(item, Lemmas):
+            return self._lemmas(item.word)
+        if isinstance(item, Sisters):
+            return self._sisters(*item)
+        return self._look_up(*item)
 
     def readings(self, word: str) -> list[WordForm]:
         """Every reading that WordNet knows, base forms first."""
@@ -118,6 +134,29 @@ class SynonymOracle:
                         if other and other != reading.base:
                             found[self.inflected(reading.part, other, reading.slot, word)] = None
         return tuple(synonym for synonym in found if synonym not in ("", word))
+
+    @cached_property
+    def _below(self) -> dict[SenseKey, list[SenseKey]]:
+        """The senses one step under each."""
+        below: dict[SenseKey, list[SenseKey]] = {}
+        for key, synset in self.net.synsets.items():
+            for general in synset.hypernyms:
+                below.setdefault(general, []).append(key)
+        return below
+
+    def _find_sisters(self, word: str, most: int) -> tuple[str, ...]:
+        found = dict.fromkeys(self._look_up(word, 0))
+        for reading in self.readings(word):
+            for key in self.net.senses[reading.part, reading.base]:
+                synset = self.net.synsets[key]
+                beside = [sister for general in synset.hypernyms for sister in self._below.get(general, [])]
+                for sister in (*synset.similar, *beside):
+                    for other in self.net.synsets[sister].words:
+                        if len(found) >= most:
+                            break
+                        if other and other != reading.base:
+                            found[self.inflected(reading.part, other, reading.slot, word)] = None
+        return tuple(one for one in found if one not in ("", word))[:most]
 
     def _find_lemmas(self, word: str) -> tuple[str, ...]:
         keys = [key for one in self.readings(word.lower()) for key in self.net.senses[one.part, one.base]]

@@ -276,6 +276,21 @@ class KeepLikeliest:
         return [options[number] for number in sorted(order[: self.most])]
 
 
+@dataclass(frozen=True)
+class FirstOptions:
+    """The first `most` options for a word, whatever they are."""
+
+    most: int = 4
+
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            raise ValueError("most is at least 1")
+
+    def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
+        return list(options[: self.most])
+        yield  # no question is needed, but a program is a generator
+
+
 def replaced(a: Attempt, now: Scored, option: NextText, against: Against) -> str:
     """The word that the option replaces: the present one, or the original one of its place."""
     origin = now.text.origin[option.position]

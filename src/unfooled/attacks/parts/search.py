@@ -126,10 +126,12 @@ def keep_newest(now: Scored, found: Sequence[Scored]) -> Scored:
 
 def attackable(text: Text, stopwords: str, *, cased: bool = False) -> list[int]:
     """Positions of the words that are not stop words."""
-    listed = STOPWORDS[stopwords]
-    if cased:
-        return [i for i, word in enumerate(text.words) if word not in listed]
-    return [i for i, word in enumerate(text.words) if word.lower().replace("’", "'") not in listed]
+    return [i for i, word in enumerate(text.words) if not is_stopword(word, stopwords, cased=cased)]
+
+
+def is_stopword(word: str, stopwords: str, *, cased: bool = False) -> bool:
+    """Whether the word is on the list of that name, in its own casing or in any."""
+    return (word if cased else word.lower().replace("’", "'")) in STOPWORDS[stopwords]
 
 
 def long_words(text: Text, letters: int) -> list[int]:

@@ -16,7 +16,7 @@ from unfooled.core.program import Program, ask
 from unfooled.data.language import ENGLISH
 from unfooled.errors import ResourceError
 from unfooled.resources import datamuse
-from unfooled.resources.synonyms import Lemmas
+from unfooled.resources.synonyms import Lemmas, Sisters
 from unfooled.text import Text, match_case
 
 
@@ -75,6 +75,31 @@ class WordNetLemmas:
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         (found,) = yield from ask(f"wordnet:{self.lexicon}", [Lemmas(text.words[index])])
         return list(found)
+
+
+@dataclass(frozen=True)
+class WordNetSisters:
+    """Words beside the word under the same more general WordNet sense, or of its adjectives, and synonyms.
+
+    They come in the form of the word they replace, synonyms first, then those of the commonest senses. They
+    are of the same kind, as words of equal sememes are, but need not mean the same (summer, winter).
+    """
+
+    language: ClassVar[str] = ENGLISH
+    most: int = 50
+    lexicon: str = "wordnet"
+
+    def __post_init__(self) -> None:
+        _require_some(self.most)
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        return (f"wordnet:{self.lexicon}",)
+
+    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
+        word = text.words[index]
+        (found,) = yield from ask(f"wordnet:{self.lexicon}", [Sisters(word.lower(), self.most)])
+        return like(word, found, self.most)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def swapping(
 
 def score_together(a: Attempt, places: Sequence[Options], take: Take) -> Program[None]:
     """Hands what the victim says of the options of each place, by its number, to `take`, in their order."""
-    size = max(1, PORTION // (_PER_PLACE * max(1, len(a.original.string))))
+    size = _portion(a)
     for first in range(0, len(places), size):
         proposed = yield from gather(places[first : first + size])
         options = [option for some in proposed for option in some]
@@ -54,3 +54,17 @@ def best_of_each(a: Attempt, places: Sequence[Options]) -> Program[list[Scored |
 
     yield from score_together(a, places, take)
     return best
+
+
+def count_each(a: Attempt, places: Sequence[Options]) -> Program[list[int]]:
+    """How many options each place has; the victim is not asked."""
+    counts: list[int] = []
+    size = _portion(a)
+    for first in range(0, len(places), size):
+        counts += map(len, (yield from gather(places[first : first + size])))
+    return counts
+
+
+def _portion(a: Attempt) -> int:
+    """So many places at once do not fill the memory."""
+    return max(1, PORTION // (_PER_PLACE * max(1, len(a.original.string))))
