@@ -19,6 +19,10 @@ Versions
                  code, since the article says nothing of them.
     @code        the authors' program: the word becomes `<oov>`, cosine >= 0.5, similarity >= 0.7 (0.1 for
                  texts under 15 words), a swap is kept when it beats the *original* text, not the present one.
+    @adjusted    the strict version of Morris et al. (*Reevaluating Adversarial Examples in Natural Language*,
+                 2020, arXiv:2004.14174): neighbours with cosine >= 0.9, sentence cosine >= 0.98 in the window
+                 however short the text, no new mistake by a grammar checker, words ranked by `[UNK]`, no test
+                 of the part of speech. Their 0.98 was chosen for a BERT, their checker is LanguageTool.
     @valid       ours, for texts that a reader accepts: candidates take the form of the word replaced; names,
                  numbers, negations, links, handles, hashtags stay; fine Penn tag and agreement are kept;
                  words mean the same by WordNet and two sets of vectors (no opposites, no two of a kind);
@@ -43,6 +47,7 @@ from __future__ import annotations
 
 from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.constraints import SamePartOfSpeech, SentenceSimilarity
+from unfooled.attacks.parts.fluency import Grammar
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Deletion, Masking
 from unfooled.attacks.parts.search import GreedySwap
@@ -91,9 +96,21 @@ _AS_CODE = GreedySwap(
     accept="better-than-original",
 )
 
+_ADJUSTED = GreedySwap(
+    importance=Masking(token="[UNK]"),
+    candidates=Neighbours(most=50, min_cosine=0.9),
+    constraints=(
+        SentenceSimilarity(threshold=0.98, scale="cosine", short_threshold=0.98, published_for="bert"),
+        Grammar(),
+    ),
+    stopwords_cased=True,
+    ties="text",
+)
+
 RECIPES: dict[str, Recipe] = {
     "textattack": _version("textattack", _AS_TEXTATTACK),
     "paper": _version("paper", _AS_PAPER),
     "code": _version("code", _AS_CODE),
+    "adjusted": _version("adjusted", _ADJUSTED),
     "valid": _version("valid", SWAP_VALID),
 }

@@ -49,12 +49,14 @@ def beam(
     accept: Accept = "any",
     result: Result = "last",
     ties: Ties = "nearest",
+    stop: Callable[[Scored], bool] | None = None,
 ) -> Program[Scored]:
     """Take the steps in their order with the best `width` texts; a step that leads anywhere is None.
 
-    The search ends with success, after the last step, or when a step to anywhere finds nothing that goes on.
-    It returns the best text of the `last` step, or the `best` of all. Equal scores fall to the text whose
-    forebear was better, then to the option that comes first, or sorts first where `ties` is `text`.
+    The search ends with success, after the last step, when a step to anywhere finds nothing that goes on, or
+    when `stop` says so of the best text. It returns the best text of the `last` step, or the `best` of all.
+    Equal scores fall to the text whose forebear was better, then to the option that comes first, or sorts
+    first where `ties` is `text`.
     """
     members, best = [start], start
     for step in steps:
@@ -65,7 +67,7 @@ def beam(
             break
         members = following
         best = max(best, members[0], key=lambda scored: (scored.success, scored.score))
-        if members[0].success:
+        if members[0].success or (stop is not None and stop(members[0])):
             break
     return best if result == "best" else members[0]
 
@@ -101,7 +103,7 @@ class BeamSwap:
     """Replace words, each once: at every step any word (`order` is none), or one after the other in an order.
 
     `most_edits` bounds the steps to anywhere; None goes on until no word is left. `repeat` lets a word that
-    was replaced be replaced again.
+    was replaced be replaced again. `floor` ends the search when p(true class) is below it.
     """
 
     candidates: Candidates
@@ -112,6 +114,7 @@ class BeamSwap:
     result: Result = "last"
     most_edits: int | None = None
     repeat: bool = False
+    floor: float | None = None
     stopwords: str = "english"
     stopwords_cased: bool = True
     ties: Ties = "text"
@@ -124,6 +127,8 @@ class BeamSwap:
             raise ValueError("width is at least 1")
         if self.most_edits is not None and self.most_edits < 1:
             raise ValueError("most_edits is at least 1, or none for any number")
+        if self.floor is not None and not 0.0 <= self.floor <= 1.0:
+            raise ValueError("floor is a probability, or none")
         if self.repeat and self.accept == "any" and self.most_edits is None and self.order is None:
             raise ValueError("words that may be replaced again and again need most_edits, or accept=better")
 
@@ -134,6 +139,8 @@ class BeamSwap:
             places = self._free(now.text) if place is None else [place]
             return [options(now, index) for index in places]
 
+        if self._gives_up(a, start):
+            return start
         steps: Iterable[Place]
         if self.order is not None:
             steps = yield from self.order.rank(a, start, self._free(start.text))
@@ -149,8 +156,15 @@ class BeamSwap:
                 accept=self.accept,
                 result=self.result,
                 ties=self.ties,
+                stop=lambda now: self._gives_up(a, now),
             )
         )
+
+    def _gives_up(self, a: Attempt, now: Scored) -> bool:
+        if self.floor is None or now.probs[a.label] >= self.floor:
+            return False
+        a.note = f"stopped: the confidence is below {self.floor:g}, but the label stands"
+        return True
 
     def _free(self, text: Text) -> list[int]:
         """The words that may be replaced."""

@@ -31,6 +31,22 @@ class Untargeted:
 
 
 @dataclass(frozen=True)
+class Confident:
+    """Any class but the true one, with a probability of at least `least`."""
+
+    least: float = 0.7
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.least <= 1.0:
+            raise ValueError("least is a probability")
+
+    def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
+        scores, flipped = Untargeted().judge(probs, label)
+        sure = probs.max(axis=1).round(6) >= self.least
+        return scores, [bool(one and two) for one, two in zip(flipped, sure, strict=True)]
+
+
+@dataclass(frozen=True)
 class Targeted:
     """One given class, by its index."""
 

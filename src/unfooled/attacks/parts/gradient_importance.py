@@ -49,6 +49,24 @@ class Gradient:
         return sorted(kept, key=lambda i: -float(worth[i]))
 
 
+@dataclass(frozen=True)
+class GradientSum:
+    """Sum of the absolute values of the loss gradient for the word's embedding, averaged over its pieces."""
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        return ("gradients:loss",)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("gradients",)
+
+    def rank(self, a: Attempt, start: Scored, positions: Sequence[int]) -> Program[list[int]]:
+        (found,) = yield from ask("gradients:loss", [GradientItem(mark(start.text), a.label)])
+        worth = z_scores(np.abs(found.vectors.astype(np.float64)).sum(axis=1), found.pieces > 0)
+        return sorted(positions, key=lambda i: -float(worth[i]))
+
+
 def z_scores(values: NDArray[np.float64], seen: NDArray[np.bool_]) -> NDArray[np.float64]:
     """How many standard deviations each value lies above the mean of those seen, rounded.
 
