@@ -21,7 +21,6 @@ Differences from the authors' code
     - Places are those of words and the blank between two words; runs of punctuation stay as they are, and a
       word keeps at least one character.
     - The margin is that of probabilities, in place of the logits, which not every victim gives.
-    - A blank that flips the label ends the search at once.
     - Their variant that optimises a distribution over candidates is off in their scripts, and left out.
 """
 
@@ -32,17 +31,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from unfooled.attacks.parts.candidates import added, dropped, exchanged
+from unfooled.attacks.parts.candidates import added, exchanged
 from unfooled.attacks.parts.goals import Margin
-from unfooled.attacks.parts.importance import PORTION
-from unfooled.attacks.parts.search import keep_highest
+from unfooled.attacks.parts.importance import in_portions
+from unfooled.attacks.parts.search import greedy
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe
 from unfooled.text import Text
 
 ALPHABET = string.ascii_lowercase + string.digits + string.punctuation + " "
-_GONE = ""
 
 
 class Place(NamedTuple):
@@ -53,29 +51,30 @@ class Place(NamedTuple):
     at: int
     instead: bool
 
-    def put(self, text: Text, character: str) -> Text | None:
-        """The text with a character there, or without the one that stood there; None: no edit."""
-        word = text.words[self.word]
-        if self.at == len(word) and self.instead:
-            return self._joined(text, character)
+    def takes(self, text: Text, character: str) -> bool:
+        """Whether it is an edit to put the character there, or (no character) to take away what is there."""
         if not self.instead:
-            return text.replace(self.word, added(word, self.at, character)) if character else None
-        if character == word[self.at] or (character == _GONE and len(word) == 1):
-            return None
-        new = exchanged(word, self.at, character) if character else dropped(word, self.at)
-        return text.replace(self.word, new)
+            return bool(character)
+        return character != self.held(text) and bool(character or self.joins(text) or self._word(text)[1:])
 
-    def _joined(self, text: Text, character: str) -> Text | None:
-        if character == " ":
-            return None
-        word, following = text.words[self.word], text.words[self.word + 1]
-        return text.replace(self.word, word + character + following).delete(self.word + 1)
+    def put(self, text: Text, character: str) -> Text:
+        word = self._word(text)
+        if self.joins(text):
+            joined = word + character + text.words[self.word + 1]
+            return text.replace(self.word, joined).delete(self.word + 1)
+        if not self.instead:
+            return text.replace(self.word, added(word, self.at, character))
+        return text.replace(self.word, exchanged(word, self.at, character))
 
-    def probed(self, text: Text) -> Text | None:
-        """With a blank there, or without the one that stands there."""
-        word = text.words[self.word]
-        blank = self.instead and (self.at == len(word) or word[self.at] == " ")
-        return self.put(text, _GONE if blank else " ")
+    def held(self, text: Text) -> str:
+        """The character that stands there."""
+        return " " if self.joins(text) else self._word(text)[self.at] if self.instead else ""
+
+    def joins(self, text: Text) -> bool:
+        return self.instead and self.at == len(self._word(text))
+
+    def _word(self, text: Text) -> str:
+        return text.words[self.word]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,21 +97,40 @@ class BestCharacters:
             raise ValueError("places, most and least are at least 1, and the alphabet is not empty")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        now = start
-        for _ in range(self.most):
-            spots = list(self.spots(now.text))
-            probed = yield from _scored(a, [(spot, spot.probed(now.text)) for spot in spots])
-            if won := [scored for _, scored in probed if scored.success]:
-                return keep_highest(now, won)
-            best = sorted(probed, key=lambda found: -found[1].score)[: self.places]
-            tries = [(spot, spot.put(now.text, one)) for spot, _ in best for one in ("", *self.alphabet)]
-            found = yield from _scored(a, tries)
-            if not found:
-                break
-            now = max((scored for _, scored in found), key=lambda scored: (scored.success, scored.score))
-            if now.success:
-                break
-        return now
+        def explore(now: Scored, _: int) -> Program[list[Scored]]:
+            spots = yield from self._best_spots(a, now.text)
+            tries = [
+                (spot, character)
+                for spot in spots
+                for character in ("", *self.alphabet)
+                if spot.takes(now.text, character)
+            ]
+
+            def edited(number: int) -> Text:
+                spot, character = tries[number]
+                return spot.put(now.text, character)
+
+            return (
+                yield from in_portions(a, len(tries), len(now.text.string), edited, lambda scored: scored)
+            )
+
+        def nothing_left(now: Scored, found: Sequence[Scored]) -> bool:
+            return not found
+
+        return (yield from greedy(start, range(self.most), explore, keep=_keep_best, stop=nothing_left))
+
+    def _best_spots(self, a: Attempt, text: Text) -> Program[list[Place]]:
+        """Where a blank does most."""
+        spots = [spot for spot in self.spots(text) if spot.takes(text, _probe(spot, text))]
+        told: list[tuple[bool, float]] = yield from in_portions(
+            a,
+            len(spots),
+            len(text.string),
+            lambda number: spots[number].put(text, _probe(spots[number], text)),
+            lambda scored: (scored.success, scored.score),
+        )
+        order = sorted(range(len(spots)), key=lambda number: (not told[number][0], -told[number][1]))
+        return [spots[number] for number in order[: self.places]]
 
     def spots(self, text: Text) -> Iterator[Place]:
         """Every place that may be edited, in reading order."""
@@ -130,16 +148,14 @@ class BestCharacters:
                     yield Place(index, at, instead=True)
 
 
-def _scored(a: Attempt, tries: Sequence[tuple[Place, Text | None]]) -> Program[list[tuple[Place, Scored]]]:
-    """What the victim says of each text that is one, in portions that do not fill the memory."""
-    real = [(spot, text) for spot, text in tries if text is not None]
-    size = max(1, PORTION // max(1, len(a.original.string)))
-    found: list[tuple[Place, Scored]] = []
-    for first in range(0, len(real), size):
-        portion = real[first : first + size]
-        scored = yield from a.score([text for _, text in portion])
-        found += zip((spot for spot, _ in portion), scored, strict=True)
-    return found
+def _probe(spot: Place, text: Text) -> str:
+    """A blank, or nothing where one stands."""
+    return "" if spot.held(text) == " " else " "
+
+
+def _keep_best(now: Scored, found: Sequence[Scored]) -> Scored:
+    """The best text of this step, be it worse than the present one; a flip before all others."""
+    return max(found, key=lambda scored: (scored.success, scored.score), default=now)
 
 
 def _version(version: str, search: BestCharacters) -> Recipe:

@@ -23,16 +23,17 @@ Differences
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unfooled.attacks.parts.goals import KeepLabel
 from unfooled.attacks.parts.importance import Deletion
+from unfooled.attacks.parts.search import Keep, greedy
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe
 from unfooled.core.result import decided
 from unfooled.errors import BudgetExhaustedError
-from unfooled.text import Text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,9 @@ class ReduceInput:
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         shortest = [start]  # the shortest text so far; a spent budget ends with it
+        if len(start.text.words) <= self.least:
+            a.note = "the text is as short as it may become"
+            return start
         try:
             yield from self._one_pass(a, shortest) if self.width is None else self._beam(a, shortest)
         except BudgetExhaustedError as spent:
@@ -63,26 +67,39 @@ class ReduceInput:
     def _one_pass(self, a: Attempt, shortest: list[Scored]) -> Program[None]:
         start = shortest[0]
         order = yield from Deletion().rank(a, start, range(len(start.text.words)))
-        for original in order:
-            now = shortest[-1]
-            if len(now.text.words) <= self.least:
-                return
-            (found,) = yield from a.score([now.text.delete(now.text.origin.index(original))])
-            if _stays(found, a):
-                shortest.append(found)
+
+        def shorten(now: Scored, original: int) -> Program[list[Scored]]:
+            return (yield from a.score([now.text.delete(now.text.origin.index(original))]))
+
+        yield from greedy(start, order, shorten, keep=self._keeping(a, shortest), stop=self._short_enough)
 
     def _beam(self, a: Attempt, shortest: list[Scored]) -> Program[None]:
         members = [shortest[0]]
-        while len(members[0].text.words) > self.least:
-            shorter: dict[Text, None] = {
-                member.text.delete(i): None for member in members for i in range(len(member.text.words))
-            }
-            found = yield from a.score(list(shorter))
-            same = [scored for scored in found if _stays(scored, a)]
-            if not same:
-                return
-            members = sorted(same, key=lambda scored: -scored.score)[: self.width]
-            shortest.append(members[0])
+
+        def shorten(now: Scored, _: int) -> Program[list[Scored]]:
+            every = (member.text.delete(i) for member in members for i in range(len(now.text.words)))
+            found = yield from a.score(list(dict.fromkeys(every)))
+            same = sorted((one for one in found if _stays(one, a)), key=lambda one: -one.score)
+            members[:] = same[: self.width]
+            return same
+
+        def done(now: Scored, found: Sequence[Scored]) -> bool:
+            return not found or self._short_enough(now, found)
+
+        steps = range(len(members[0].text.words) - 1)
+        yield from greedy(members[0], steps, shorten, keep=self._keeping(a, shortest), stop=done)
+
+    def _keeping(self, a: Attempt, shortest: list[Scored]) -> Keep:
+        """Keeps the first text whose decision stays, and notes it as the shortest so far."""
+
+        def keep(now: Scored, found: Sequence[Scored]) -> Scored:
+            shortest.extend([scored for scored in found if _stays(scored, a)][:1])
+            return shortest[-1]
+
+        return keep
+
+    def _short_enough(self, now: Scored, found: Sequence[Scored]) -> bool:
+        return len(now.text.words) <= self.least
 
 
 def _stays(scored: Scored, a: Attempt) -> bool:

@@ -34,6 +34,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.search import greedy, keep_newest
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.core.recipe import Recipe
@@ -74,13 +75,11 @@ class RandomLookAlikes:
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         table = yield from self._table(start.text)
-        now = start
-        for _ in range(self.draws):
-            text = _exchanged(start.text, table, self.probability, a.rng)
-            (now,) = yield from a.score([text])
-            if now.success:
-                break
-        return now
+
+        def draw(now: Scored, _: int) -> Program[list[Scored]]:
+            return (yield from a.score([_exchanged(start.text, table, self.probability, a.rng)]))
+
+        return (yield from greedy(start, range(self.draws), draw, keep=keep_newest))
 
     def _table(self, text: Text) -> Program[dict[str, tuple[LookAlike, ...]]]:
         characters = list(dict.fromkeys("".join(text.words)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
@@ -12,6 +12,7 @@ from unfooled.text import Text
 
 # Probes of a long text are built and asked in portions of about so many characters: memory stays bounded.
 PORTION = 200_000
+Taken = TypeVar("Taken")
 
 
 class Importance(Protocol):
@@ -95,8 +96,22 @@ def probe_each(
 
 def _in_portions(a: Attempt, n: int, length: int, probe: Callable[[int], Text]) -> Program[list[Scored]]:
     """What the victim says of `probe(0)` to `probe(n - 1)`, few long texts at a time."""
-    found: list[Scored] = []
+    return (yield from in_portions(a, n, length, probe, lambda scored: scored, probe=True))
+
+
+def in_portions(
+    a: Attempt,
+    n: int,
+    length: int,
+    make: Callable[[int], Text],
+    take: Callable[[Scored], Taken],
+    *,
+    probe: bool = False,
+) -> Program[list[Taken]]:
+    """What `take` keeps of the scores of `make(0)` to `make(n - 1)`, few long texts at a time."""
+    found: list[Taken] = []
     size = max(1, PORTION // max(1, length))
     for first in range(0, n, size):
-        found += yield from a.score([probe(i) for i in range(first, min(n, first + size))], probe=True)
+        texts = [make(i) for i in range(first, min(n, first + size))]
+        found += map(take, (yield from a.score(texts, probe=probe)))
     return found
