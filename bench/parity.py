@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -29,56 +30,39 @@ from parity_table import TEXTATTACK, Row
 from protocol import Side
 
 WARM_UP = 2
+MOST_SENTENCES = 700  # always the same file, so that several rows can be measured at once
 BLOCK = 25
 MOST_EXPLAINED = 12  # differences; more than these are a fault of one side
 SPEED_VICTIM = "minilm-mr"
 
 
-def commands(
-    row: Row, victim: str, file: Path, args: argparse.Namespace
-) -> tuple[list[object], list[object]]:
-    """What starts TextAttack's side and ours."""
-    common: list[object] = ["--victim", env.HOME / "victims" / victim, "--sentences", file]
-    theirs: list[object] = [args.textattack, env.BENCH / "parity_side.py", "--row", row.name, *common]
-    theirs += ["--nltk-data", env.nltk_data()]
-    ours: list[object] = [sys.executable, env.BENCH / "unfooled_side.py", "--serve", *common]
-    ours += ["--attack", row.ours, *(part for setting in row.settings for part in ("--set", setting))]
-    ours += [part for kind in row.without for part in ("--without", kind)]
-    if "vectors" in row.parts:
-        theirs += ["--neighbours", args.neighbours]
-    if "encoder" in row.parts:
-        theirs += ["--encoder", env.resource("minilm")]
-    if "masked-lm" in row.parts:
+def start(file: Path, args: argparse.Namespace) -> dict[str, Side]:
+    """Both sides, each in its environment; they live as long as there are rows."""
+    theirs: list[object] = [args.textattack, env.BENCH / "parity_theirs.py", "--sentences", file]
+    theirs += ["--nltk-data", env.nltk_data(), "--neighbours", args.neighbours]
+    theirs += ["--encoder", env.resource("minilm"), "--wordnet", env.resource("wordnet")]
+    theirs += ["--trigram", env.resource("trigram") / "en-us.lm.bin"]
+    ours: list[object] = [sys.executable, env.BENCH / "parity_ours.py", "--sentences", file]
+    if args.masked_lm:
         theirs += ["--masked-lm", args.masked_lm]
         ours += ["--masked-lm", args.masked_lm]
-    if "wordnet" in row.parts:
-        theirs += ["--wordnet", env.resource("wordnet")]
-    if "trigram" in row.parts:
-        theirs += ["--trigram", env.resource("trigram") / "en-us.lm.bin"]
-    if "sisters" in row.parts:
-        theirs += ["--sisters", args.sisters]
-    return theirs, ours
-
-
-def run_blocks(row: Row, victim: str, examples: int, args: argparse.Namespace) -> dict[str, Any]:
-    """Both sides in turns; answers of all blocks, and why examples differ."""
-    file = env.sentences("mr", examples + WARM_UP)
-    theirs, ours = commands(row, victim, file, args)
     # The order of a Python set, and with it that of equally good candidates, follows from this seed.
     alone = env.clean_env(package=False) | {"PYTHONHASHSEED": "0"}
-    sides = {
-        "textattack": Side(
-            "textattack", env.pinned(theirs) if args.pin else plain(theirs), _log(row, "theirs"), alone
-        ),
-        "unfooled": Side(
-            "unfooled", env.pinned(ours) if args.pin else plain(ours), _log(row, "ours"), env.clean_env()
-        ),
+    log = env.HOME / f"parity-{os.getpid()}"
+    return {
+        "textattack": Side("textattack", plain(theirs), log.with_suffix(".theirs.log"), alone),
+        "unfooled": Side("unfooled", plain(ours), log.with_suffix(".ours.log"), env.clean_env()),
     }
+
+
+def run_blocks(row: Row, victim: str, examples: int, file: Path, sides: dict[str, Side]) -> dict[str, Any]:
+    """Both sides in turns; answers of all blocks, and why examples differ."""
     for side in sides.values():
+        side.open_row(row.name, env.HOME / "victims" / victim)
         side.block(range(examples, examples + WARM_UP))
     answers = []
-    for number, start in enumerate(range(0, examples, BLOCK)):
-        indices = range(start, min(start + BLOCK, examples))
+    for number, first in enumerate(range(0, examples, BLOCK)):
+        indices = range(first, min(first + BLOCK, examples))
         order = list(sides) if number % 2 == 0 else list(sides)[::-1]
         answers.append({name: sides[name].block(indices) for name in order})
         seconds = {name: round(answer["cpu_seconds"], 1) for name, answer in answers[-1].items()}
@@ -86,24 +70,15 @@ def run_blocks(row: Row, victim: str, examples: int, args: argparse.Namespace) -
     agreement = compare(read_jsonl(file), answers)
     if row.how == "texts" and agreement["differences"]:
         agreement["differences"] = agreement["differences"][:MOST_EXPLAINED]
-        others = [
-            difference["unfooled"] | {"index": difference["index"]} for difference in agreement["differences"]
-        ]
-        for difference, reason in zip(
-            agreement["differences"], sides["textattack"].explain(others), strict=True
-        ):
+        others = [found["unfooled"] | {"index": found["index"]} for found in agreement["differences"]]
+        reasons = sides["textattack"].explain(others)
+        for difference, reason in zip(agreement["differences"], reasons, strict=True):
             difference["reason"] = reason
-    for side in sides.values():
-        side.close()
     return {"answers": answers, "agreement": agreement}
 
 
 def plain(command: Sequence[object]) -> list[str]:
     return [str(part) for part in command]
-
-
-def _log(row: Row, side: str) -> Path:
-    return env.HOME / f"parity-{row.name}-{side}.log"
 
 
 def side_figures(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -134,9 +109,9 @@ def side_figures(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
 METERS = ("victim", "encoder")
 
 
-def measure(row: Row, args: argparse.Namespace) -> dict[str, Any]:
+def measure(row: Row, file: Path, sides: dict[str, Side], args: argparse.Namespace) -> dict[str, Any]:
     examples = args.examples or row.examples
-    run = run_blocks(row, row.victim, examples, args)
+    run = run_blocks(row, row.victim, examples, file, sides)
     agreement = run["agreement"]
     reasons = Counter(difference.get("reason", "") for difference in agreement["differences"])
     made = {
@@ -157,12 +132,12 @@ def measure(row: Row, args: argparse.Namespace) -> dict[str, Any]:
     return made
 
 
-def measure_speed(row: Row, args: argparse.Namespace) -> dict[str, Any]:
+def measure_speed(row: Row, file: Path, sides: dict[str, Side], count: int) -> dict[str, Any]:
     """The same on MiniLM, a few sentences: seconds beside seconds."""
     slow = replace(row, victim=SPEED_VICTIM, how="rates")
-    answers = run_blocks(slow, SPEED_VICTIM, args.speed, args)["answers"]
-    sides = {side: side_figures([answer[side] for answer in answers]) for side in ("textattack", "unfooled")}
-    return {"examples": args.speed, "victim": SPEED_VICTIM, **sides}
+    answers = run_blocks(slow, SPEED_VICTIM, count, file, sides)["answers"]
+    figures = {side: side_figures([answer[side] for answer in answers]) for side in sides}
+    return {"examples": count, "victim": SPEED_VICTIM, **figures}
 
 
 def main() -> None:
@@ -172,27 +147,29 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=0, help="in place of the table's number")
     parser.add_argument("--speed", type=int, default=0, help="also attack MiniLM with so many sentences")
     parser.add_argument("--only-speed", action="store_true")
-    parser.add_argument("--pin", action="store_true", help="one core for both sides")
     parser.add_argument("--textattack", type=Path, help="interpreter of TextAttack's environment")
     parser.add_argument("--masked-lm", type=Path, help="folder of a masked language model")
-    parser.add_argument("--sisters", type=Path, help="JSON: candidates by word and part of speech")
     args = parser.parse_args()
     if not args.page:
         env.HOME.mkdir(exist_ok=True)
         args.textattack = env.textattack_python(args.textattack)
         env.train_missing(None, ["mr"])
         args.neighbours = env.export_neighbours(env.resource("counter-fitted"))
+        file = env.sentences("mr", MOST_SENTENCES)
+        sides = start(file, args)
         for row in TEXTATTACK:
             if row.measured and (not args.recipes or row.name in args.recipes):
-                keep(row, args)
+                keep(row, file, sides, args)
+        for side in sides.values():
+            side.close()
     write_page()
 
 
-def keep(row: Row, args: argparse.Namespace) -> None:
+def keep(row: Row, file: Path, sides: dict[str, Side], args: argparse.Namespace) -> None:
     """Measure one row; its figures are in the file as soon as they are there."""
-    figures = {} if args.only_speed else measure(row, args)
+    figures = {} if args.only_speed else measure(row, file, sides, args)
     if args.speed:
-        figures["speed"] = measure_speed(row, args)
+        figures["speed"] = measure_speed(row, file, sides, args.speed)
     results = read_results()
     results[row.name] = results.get(row.name, {}) | figures
     text = json.dumps(results, indent=1, ensure_ascii=False, sort_keys=True)

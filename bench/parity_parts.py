@@ -82,21 +82,46 @@ def give_tagger() -> None:
     AttackedText.pos_of_word_index = tag
 
 
-def give_table(file: Path) -> None:
-    """Candidates by word and part of speech in the place of HowNet's."""
-    import json
+def our_synonyms(files: Path) -> Any:
+    """What our own code reads from WordNet: a function from a question to words."""
+    sys.path.append(str(ROOT / "src"))
+    from unfooled.resources.synonyms import SynonymOracle
+    from unfooled.resources.wordnet import read_wordnet
 
+    return SynonymOracle(read_wordnet(files))
+
+
+def give_sisters(files: Path) -> None:
+    """WordNet's sisters in the place of HowNet's words, whatever the part of speech."""
+    from textattack.shared import AttackedText
     from textattack.transformations.word_swaps import word_swap_hownet as module
 
-    bank = json.loads(file.read_text(encoding="utf-8"))
+    ask = our_synonyms(files)
+    from unfooled.resources.synonyms import Sisters
 
     def start(swap: Any, max_candidates: int = -1, **options: Any) -> None:
         super(module.WordSwapHowNet, swap).__init__(**options)
         swap.max_candidates = max_candidates
-        swap.candidates_bank = bank
-        swap.pos_dict = {"ADJ": "adj", "NOUN": "noun", "ADV": "adv", "VERB": "verb"}
+
+    def sisters(_swap: Any, word: str, _part: str) -> list[str]:
+        return list(ask([Sisters(word.lower(), 50)])[0])
 
     module.WordSwapHowNet.__init__ = start
+    module.WordSwapHowNet._get_replacement_words = sisters
+    AttackedText.pos_of_word_index = lambda _text, _index: ""
+
+
+def our_lemmas(files: Path) -> tuple[Any, str, Any]:
+    """An accident of another kind: NLTK finds other base forms of some words than we do."""
+    from textattack.transformations import WordSwapWordNet
+
+    ask = our_synonyms(files)
+    from unfooled.resources.synonyms import Lemmas
+
+    def lemmas(_swap: Any, word: str, random: bool = False) -> list[str]:
+        return list(ask([Lemmas(word)])[0])
+
+    return WordSwapWordNet, "_get_replacement_words", lemmas
 
 
 def give_trigrams(file: Path) -> None:

@@ -33,7 +33,7 @@ def give(names: Sequence[str], args: argparse.Namespace, meters: dict[str, Meter
         "look-alikes": parts.give_look_alikes,
         "tagger": parts.give_tagger,
         "trigram": lambda: parts.give_trigrams(args.trigram),
-        "sisters": lambda: parts.give_table(args.sisters),
+        "sisters": lambda: parts.give_sisters(args.wordnet),
     }
     for name in names:
         known[name]()
@@ -74,7 +74,6 @@ def main() -> None:
         "encoder",
         "masked-lm",
         "wordnet",
-        "sisters",
         "trigram",
     )
     for name in files:
@@ -89,12 +88,14 @@ def main() -> None:
     attack = build(chosen, args, meters)
     rows = read_jsonl(args.sentences)
 
+    more = {"lemmas": [parts.our_lemmas(args.wordnet)]} if "wordnet" in chosen.parts else {}
+
     def attack_row(index: int) -> dict[str, Any]:
         seeded(index)
         return attack_one(attack, index, rows[index])
 
     def why(other: dict[str, Any]) -> str:
-        return explain(lambda: attack_row(other["index"]), other)
+        return explain(lambda: attack_row(other["index"]), other, more)
 
     facts = {"startup_seconds": round(time.perf_counter() - started, 2)}
     serve(lambda indices: [attack_row(index) for index in indices], meters, channel, facts, why)

@@ -57,12 +57,38 @@ PART_NAMES = {
     "gradients": "no dropout while gradients are taken",
 }
 _LIST = "OpenAttack lower-cases texts and counts exceptions as failures: "
+_POPULATION = "a population of texts, drawn at random"
 _LATER = "comes later"
 
 TEXTATTACK = (
-    _textattack("a2t", "A2TYoo2021", "", "absent", why=_LATER),
-    _textattack("alzantot", "GeneticAlgorithmAlzantot2018", "", "absent", why=_LATER),
-    _textattack("bad-characters", "BadCharacters2021", "", "absent", why=_LATER),
+    _textattack(
+        "a2t",
+        "A2TYoo2021",
+        "a2t@textattack",
+        "texts",
+        parts=("vectors", "encoder"),
+        mends=("gradients",),
+        victim="minilm-mr",
+    ),
+    _textattack(
+        "alzantot",
+        "GeneticAlgorithmAlzantot2018",
+        "alzantot@textattack",
+        "rates",
+        why=_POPULATION,
+        examples=200,
+        parts=("vectors", "trigram"),
+    ),
+    _textattack(
+        "bad-characters",
+        "BadCharacters2021",
+        "bad-homoglyphs@textattack",
+        "rates",
+        why="differential evolution; homoglyphs, its default kind, towards the other class",
+        parts=("look-alikes",),
+        build=(("goal_function_type", "targeted_classification"),),
+        examples=200,
+    ),
     _textattack(
         "bae", "BAEGarg2019", "bae-r@textattack", "texts", parts=("encoder", "masked-lm"), examples=50
     ),
@@ -78,10 +104,20 @@ TEXTATTACK = (
         why="letters are drawn at random",
         examples=400,
     ),
-    _textattack("faster-alzantot", "FasterGeneticAlgorithmJia2019", "", "absent", why=_LATER),
+    _textattack(
+        "faster-alzantot",
+        "FasterGeneticAlgorithmJia2019",
+        "faster-alzantot@textattack",
+        "rates",
+        why=_POPULATION,
+        examples=200,
+        parts=("vectors", "trigram"),
+    ),
     _textattack("french", "FrenchRecipe", "", "absent", why="French is not attacked yet"),
     _textattack("hotflip", "HotFlipEbrahimi2017", "", "absent", why=_LATER),
-    _textattack("iga", "IGAWang2019", "", "absent", why=_LATER),
+    _textattack(
+        "iga", "IGAWang2019", "iga@textattack", "rates", why=_POPULATION, examples=200, parts=("vectors",)
+    ),
     _textattack(
         "input-reduction",
         "InputReductionFeng2018",
@@ -90,15 +126,34 @@ TEXTATTACK = (
         why="a success is a text of one word that keeps its class",
         mends=("places",),
     ),
-    _textattack("kuleshov", "Kuleshov2017", "", "absent", why=_LATER),
-    _textattack("leap", "LEAP2023", "", "absent", why=_LATER),
+    _textattack(
+        "kuleshov",
+        "Kuleshov2017",
+        "kuleshov@textattack",
+        "texts",
+        why="it stops below a confidence of 0.7: where the label stands then, both count a failure",
+        parts=("vectors", "trigram"),
+    ),
+    _textattack(
+        "leap", "LEAP2023", "leap@textattack", "rates", why=_POPULATION, examples=200, parts=("wordnet",)
+    ),
     _textattack("morpheus", "MorpheusTan2020", "", "absent", why=_LATER),
     _textattack("pruthi", "Pruthi2019", "pruthi@textattack", "texts", without=("add",)),
-    _textattack("pso", "PSOZang2020", "", "absent", why=_LATER),
+    _textattack(
+        "pso", "PSOZang2020", "pso@textattack", "rates", why=_POPULATION, examples=200, parts=("sisters",)
+    ),
     _textattack("pwws", "PWWSRen2019", "pwws@textattack", "texts", parts=("wordnet",)),
     _textattack("seq2sick", "Seq2SickCheng2018BlackBox", "", "absent", why=_LATER),
     _textattack("spanish", "SpanishRecipe", "", "absent", why="Spanish is not attacked yet"),
-    _textattack("textbugger", "TextBuggerLi2018", "", "absent", why=_LATER),
+    _textattack(
+        "textbugger",
+        "TextBuggerLi2018",
+        "textbugger@textattack",
+        "rates",
+        why="three of five kinds of bugs are drawn",
+        parts=("vectors", "encoder", "look-alikes"),
+        examples=200,
+    ),
     _textattack(
         "textfooler",
         "TextFoolerJin2019",
@@ -113,17 +168,39 @@ OPENATTACK = (
         "BAEAttacker", "bae-r-and-i@paper", _LIST + "a rejected word stays in the text", "attacks/test_bae.py"
     ),
     _openattack("BERTAttacker", "", _LATER, how="absent"),
-    _openattack("DeepWordBugAttacker", "deepwordbug@paper", _LIST, "attacks/test_attacks.py"),
+    _openattack(
+        "DeepWordBugAttacker",
+        "deepwordbug@paper",
+        _LIST + "otherwise the article's",
+        "attacks/test_attacks.py",
+    ),
     _openattack("FDAttacker", "", _LATER, how="absent"),
-    _openattack("GANAttacker", "", "its generator can be had nowhere", how="absent"),
-    _openattack("GEOAttacker", "", "switched off in OpenAttack itself", how="absent"),
-    _openattack("GeneticAttacker", "", _LATER, how="absent"),
-    _openattack("HotFlipAttacker", "", "no gradient in it: the first neighbour that flips", how="absent"),
-    _openattack("PSOAttacker", "", _LATER, how="absent"),
-    _openattack("PWWSAttacker", "", _LATER, how="absent"),
+    _openattack("GANAttacker", "", "its trained generator can be had nowhere", how="absent"),
+    _openattack("GEOAttacker", "", "switched off in OpenAttack itself; " + _LATER, how="absent"),
+    _openattack(
+        "GeneticAttacker",
+        "alzantot@paper",
+        _LIST + "20 texts, 20 generations, weights by the score, no language model",
+        "attacks/test_population.py",
+    ),
+    _openattack(
+        "HotFlipAttacker", "", "no gradient in it: the first neighbour that flips; " + _LATER, how="absent"
+    ),
+    _openattack(
+        "PSOAttacker",
+        "pso@paper",
+        _LIST + "its particles' bests start at -1 and never change",
+        "attacks/test_population.py",
+    ),
+    _openattack("PWWSAttacker", "pwws@paper", _LIST + "no entities", "attacks/test_pwws.py"),
     _openattack("SCPNAttacker", "", "its two models and its parser can be had nowhere", how="absent"),
     _openattack("SEAAttacker", "", "named in its README, without code in 2.1.1", how="absent"),
-    _openattack("TextBuggerAttacker", "", _LATER, how="absent"),
+    _openattack(
+        "TextBuggerAttacker",
+        "textbugger@textattack",
+        _LIST + "blanks in short words only, any two inner letters swapped, no similarity",
+        "attacks/test_word_attacks.py",
+    ),
     _openattack(
         "TextFoolerAttacker",
         "textfooler@code",
@@ -131,7 +208,12 @@ OPENATTACK = (
         "attacks/test_attacks.py",
     ),
     _openattack("UATAttacker", "", _LATER, how="absent"),
-    _openattack("VIPERAttacker", "", _LATER, how="absent"),
+    _openattack(
+        "VIPERAttacker",
+        "viper@dces",
+        _LIST + "draws up to 120 times, the farther look-alike the likelier",
+        "attacks/test_disguise.py",
+    ),
 )
 
 ROWS = TEXTATTACK + OPENATTACK

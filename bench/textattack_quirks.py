@@ -23,6 +23,7 @@ REASONS = {
     "tag": "TextAttack reads the tag of an equal word that stands earlier",
     "order": "equally important words, in the order of an unstable sort",
     "score": "scores that differ by less than a millionth",
+    "lemmas": "NLTK finds other base forms of a word",
     "pieces": "TextAttack takes pieces of words for words",
 }
 
@@ -105,9 +106,13 @@ def accidents() -> dict[str, list[tuple[Any, str, Any]]]:
     }
 
 
-def explain(attack_again: Callable[[], dict[str, Any]], wanted: dict[str, Any]) -> str:
-    """The fewest accidents whose removal makes TextAttack answer `wanted`; "" when none do."""
-    known = accidents()
+def explain(
+    attack_again: Callable[[], dict[str, Any]],
+    wanted: dict[str, Any],
+    more: dict[str, list[tuple[Any, str, Any]]] | None = None,
+) -> str:
+    """The one accident, or the two, whose removal makes TextAttack answer `wanted`; "" when none do."""
+    known = accidents() | (more or {})
     for count in range(1, 3):
         for chosen in combinations(known, count):
             with ExitStack() as stack:

@@ -224,6 +224,9 @@ def attack_one(attack: Any, index: int, row: Row) -> dict[str, Any]:
     except Exception as error:  # one bad example must not end the comparison
         return {"index": index, "outcome": "error", "text": row.text, "queries": 0, "note": repr(error)}
     kind = type(result).__name__.removesuffix("AttackResult")
+    reached = result.perturbed_result
+    if kind in ("Successful", "Skipped") and int(reached.raw_output.argmax()) == row.label:
+        kind = "Failed"  # a goal of the recipe's own was reached, but the label stands
     if kind == "Maximized":  # as little of the text as possible: a success is one word
         kind = "Successful" if result.perturbed_result.attacked_text.num_words == 1 else "Failed"
     return {
