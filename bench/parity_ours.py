@@ -34,6 +34,7 @@ def main() -> None:
                 set=chosen.settings,
                 without=chosen.without,
                 window=256,
+                budget=chosen.budget or None,
             )
         )
         return lambda indices: attack_block(session, rows, indices), None

@@ -93,6 +93,8 @@ def notes(row: Row, figures: dict[str, Any]) -> Iterator[str]:
         yield row.why
     if row.parts:
         yield "same " + ", ".join(PART_NAMES[part] for part in row.parts)
+    if row.budget:
+        yield f"at most {row.budget:,} queries per text"
     if row.without:
         yield f"without the random kinds of edit: {', '.join(row.without)}"
     for mend in row.mends:

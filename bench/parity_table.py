@@ -25,6 +25,7 @@ class Row:
     build: tuple[tuple[str, object], ...] = ()  # arguments of its `build`
     settings: tuple[str, ...] = ()  # of our recipe, path=value
     without: tuple[str, ...] = ()  # kinds of edits that both sides leave out, because they are random
+    budget: int = 0  # most queries per text on both sides; 0 is any number
     victim: str = "mr.skops"
     examples: int = 100
     tests: str = ""  # a file below tests/
@@ -86,7 +87,7 @@ TEXTATTACK = (
         "rates",
         why="differential evolution; homoglyphs, its default kind, towards the other class",
         parts=("look-alikes",),
-        build=(("goal_function_type", "targeted_classification"),),
+        build=(("goal_function_type", "targeted_classification"), ("allow_skip", True)),
         examples=200,
     ),
     _textattack(
@@ -110,13 +111,21 @@ TEXTATTACK = (
         "faster-alzantot@textattack",
         "rates",
         why=_POPULATION,
+        budget=1000,
         examples=200,
         parts=("vectors", "trigram"),
     ),
     _textattack("french", "FrenchRecipe", "", "absent", why="French is not attacked yet"),
     _textattack("hotflip", "HotFlipEbrahimi2017", "", "absent", why=_LATER),
     _textattack(
-        "iga", "IGAWang2019", "iga@textattack", "rates", why=_POPULATION, examples=200, parts=("vectors",)
+        "iga",
+        "IGAWang2019",
+        "iga@textattack",
+        "rates",
+        why=_POPULATION,
+        budget=1000,
+        examples=200,
+        parts=("vectors",),
     ),
     _textattack(
         "input-reduction",
@@ -135,12 +144,25 @@ TEXTATTACK = (
         parts=("vectors", "trigram"),
     ),
     _textattack(
-        "leap", "LEAP2023", "leap@textattack", "rates", why=_POPULATION, examples=200, parts=("wordnet",)
+        "leap",
+        "LEAP2023",
+        "leap@textattack",
+        "rates",
+        why=_POPULATION,
+        examples=200,
+        parts=("wordnet",),
     ),
     _textattack("morpheus", "MorpheusTan2020", "", "absent", why=_LATER),
     _textattack("pruthi", "Pruthi2019", "pruthi@textattack", "texts", without=("add",)),
     _textattack(
-        "pso", "PSOZang2020", "pso@textattack", "rates", why=_POPULATION, examples=200, parts=("sisters",)
+        "pso",
+        "PSOZang2020",
+        "pso@textattack",
+        "rates",
+        why=_POPULATION,
+        budget=1000,
+        examples=200,
+        parts=("sisters",),
     ),
     _textattack("pwws", "PWWSRen2019", "pwws@textattack", "texts", parts=("wordnet",)),
     _textattack("seq2sick", "Seq2SickCheng2018BlackBox", "", "absent", why=_LATER),

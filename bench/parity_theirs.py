@@ -48,6 +48,8 @@ def build(chosen: Row, victim: Any, args: argparse.Namespace, meters: dict[str, 
 
     give(chosen.parts, args, meters)
     attack = getattr(attack_recipes, chosen.recipe).build(victim, **dict(chosen.build))
+    if chosen.budget:
+        attack.goal_function.query_budget = chosen.budget
     if chosen.without:
         parts.leave_out(attack, chosen.without)
     for name in chosen.mends:

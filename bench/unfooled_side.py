@@ -77,7 +77,7 @@ def open_session(args: argparse.Namespace) -> tuple[Any, Any]:
         settings=args.set,
         without=args.without,
     )
-    return Session(victim, recipe, Settings(window=args.window)), victim
+    return Session(victim, recipe, Settings(window=args.window, budget=args.budget)), victim
 
 
 # ---------------------------------------------------------------------------------------------------
@@ -184,6 +184,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], help="a setting of the attack, path=value")
     parser.add_argument("--without", action="append", default=[], help="a kind of edit to leave out")
     parser.add_argument("--window", type=int, default=256)
+    parser.add_argument("--budget", type=int, help="most queries per example")
     parser.add_argument("--serve", action="store_true", help="read blocks of indices from stdin")
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--block", type=int, default=50, help="examples per block without --serve")
