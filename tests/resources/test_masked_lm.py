@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from tiny_models import save_bert
 from unfooled.cli.resources import run_resources
 from unfooled.errors import MissingExtraError, ResourceError, UserError
 from unfooled.resources import masked_lm, review_text
@@ -66,26 +67,8 @@ def write_reviews(folder: Path) -> None:
 
 
 def write_body(folder: Path) -> None:
-    import torch
-    from transformers import BertConfig, BertModel, BertTokenizer
-
-    folder.mkdir(parents=True)
     words = ["the", "very", ".", "br", *SUBJECTS, *VERBS, *JUDGEMENTS, "##s"]
-    vocabulary = folder / "vocab.txt"
-    vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]), "utf-8")
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(words) + 5,
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=90,
-    )
-    with quiet():
-        model: Any = BertModel(config)  # type: ignore[no-untyped-call]
-        model.save_pretrained(folder)
-        BertTokenizer(vocab=str(vocabulary), model_max_length=90).save_pretrained(folder)
+    save_bert(folder, words, hidden=32, positions=90, num_hidden_layers=1)
 
 
 @pytest.fixture
