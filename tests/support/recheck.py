@@ -59,6 +59,12 @@ def replayed(result: Result) -> str:
     gaps = [result.original[bounds[i] : bounds[i + 1]] for i in range(0, len(bounds), 2)]
     there = list(range(len(parts)))
     for edit in sorted(result.edits, key=lambda edit: edit.step):
+        if edit.kind == "insert":
+            place = next((i for i, came_from in enumerate(there) if came_from >= edit.position), len(there))
+            parts.insert(place, edit.after)
+            there.insert(place, -1)
+            gaps.insert(place + 1, " ")
+            continue
         place = there.index(edit.position)
         assert edit.before == WORD.findall(result.original)[edit.position]
         if edit.kind == "replace":

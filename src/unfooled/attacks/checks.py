@@ -217,6 +217,7 @@ _STAND_INS: dict[str, Callable[[Any], Any]] = {
     "tag": _tags,
     "edit": _edit,
     "inflect": lambda item: item[2],
+    "forms": lambda item: (f"{item[0]}s", f"{item[0]}ed"),
     "class-words": _class_words,
     "vocabulary": lambda _: _LISTED,
     "readable": lambda text: tuple(range(len(text.words))),

@@ -2,6 +2,7 @@
 
     inflect   item (text, index, words)    answer  the words in the form of the word that stands there, or ""
     edit      item (text, index, words)    answer  what each would do there: a `EditEffect` each
+    forms     item (word, part)            answer  all forms of the word's first lemma of that part of speech
 
 `index` counts words of the text. Both open the tagger and the lexicons of `open_english`; their variants name
 the resource that each reads first.
@@ -20,6 +21,7 @@ from unfooled.language.forms import Change, changed_form
 from unfooled.language.inflection import has_form, inflect, lemmas, part_of, tag_by_form
 from unfooled.language.relations import Related
 from unfooled.language.tagging import tag_texts
+from unfooled.resources.inflections import InflectionTable, open_inflections
 from unfooled.text import Text
 
 Item: TypeAlias = tuple[str, int, tuple[str, ...]]
@@ -113,6 +115,25 @@ def _text(item: Item) -> Text:
     if not 0 <= item[1] < len(text.words):
         raise OracleError(f"position {item[1]} is outside of the {len(text.words)} words of the text")
     return text
+
+
+class FormsOracle:
+    batch_size = 1 << 14
+
+    def __init__(self, table: InflectionTable) -> None:
+        self._table = table
+
+    def __call__(self, items: Sequence[tuple[str, str]], /) -> list[tuple[str, ...]]:
+        return [self._forms(*item) for item in items]
+
+    def _forms(self, word: str, part: str) -> tuple[str, ...]:
+        lemma = next((reading.lemma for reading in self._table.readings(word) if reading.part == part), word)
+        found = dict.fromkeys(form for forms in self._table.forms(lemma, part).values() for form in forms)
+        return tuple(form for form in found if form != word)
+
+
+def open_forms(variant: str = "") -> FormsOracle:
+    return FormsOracle(open_inflections())
 
 
 def open_inflect(variant: str = "") -> InflectOracle:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unfooled.batching import Meter
-from unfooled.resources.fillmask import FillIn, FillMaskOracle, MaskItem
+from unfooled.resources.fillmask import FillIn, FillMaskOracle, MaskItem, WordItem
 
 DEPTH = 500  # words that each model names, or ten times as many as are asked for
 
@@ -23,11 +23,11 @@ class Blend:
         self.batch_size = min(first.batch_size, second.batch_size)
         self.meter: Meter | None = getattr(first, "meter", None) or getattr(second, "meter", None)
 
-    def __call__(self, items: Sequence[MaskItem], /) -> list[tuple[FillIn, ...]]:
+    def __call__(self, items: Sequence[MaskItem | WordItem], /) -> list[tuple[FillIn, ...]]:
         # Too small a number goes on as it is, for the models to refuse.
-        deep = [MaskItem(left, right, max(DEPTH, 10 * k) if k > 0 else k) for left, right, k in items]
+        deep = [item._replace(k=max(DEPTH, 10 * item.k) if item.k > 0 else item.k) for item in items]
         first, second = (model(deep) for model in self._models)
-        return [_mean(*both)[: item[2]] for item, *both in zip(items, first, second, strict=True)]
+        return [_mean(*both)[: item.k] for item, *both in zip(items, first, second, strict=True)]
 
 
 def _mean(first: tuple[FillIn, ...], second: tuple[FillIn, ...]) -> tuple[FillIn, ...]:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unfooled.errors import OracleError
-from unfooled.resources.fillmask import FillIn, MaskItem
+from unfooled.resources.fillmask import FillIn, MaskItem, WordItem
 from unfooled.resources.trigram import END, START, Trigrams, tokens
 from unfooled.text import WORD
 
@@ -39,8 +39,9 @@ class TrigramCloze:
         self._first_from = np.searchsorted(model.pair_before[self._by_first], np.arange(len(model.words) + 1))
         self._last = np.repeat(np.arange(len(model.words)), np.diff(model.pair_from))
 
-    def __call__(self, items: Sequence[MaskItem], /) -> list[tuple[FillIn, ...]]:
-        return [self._fill(*item) for item in items]
+    def __call__(self, items: Sequence[MaskItem | WordItem], /) -> list[tuple[FillIn, ...]]:
+        # Counts of three words know nothing of a word between the others: it is left out.
+        return [self._fill(item.left, item.right, item.k) for item in items]
 
     def _fill(self, left: str, right: str, k: int) -> tuple[FillIn, ...]:
         if k < 1:

@@ -3,6 +3,8 @@
     item    MaskItem(left, right, k)   the text before the gap, the text after it, and how many words
     answer  tuple[FillIn, ...]         up to k different words, the best first: FillIn(word, score)
 
+    item    WordItem(left, word, right, k)   the same with the word left in: what the model would rather read
+
 Oracle names are `fill:VARIANT`: `masked-lm` (trained here), `trigram` (no training), the folder or hub name
 of any masked language model that `transformers` loads, or two of these joined by `+` (see `blend`). The gap
 is one whole word; spaces around it are part of `left` and `right`. `score` is the natural log-probability of
@@ -14,8 +16,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property, partial
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -30,6 +33,7 @@ MAX_TOKENS = 2048  # per forward pass
 # Below a handful of rows a matrix product takes another path and other last digits: fill up.
 MIN_ROWS = 32  # tokens in the body
 FEW_ROWS = 16  # gaps in the head
+PIECES, PER_PIECE, ALIVE = 12, 4, 24  # of a word; tokens tried for each; combinations kept at a time
 _SPARE = 8  # places beyond k that are looked at, so that ties at the end fall to the first word
 
 
@@ -39,6 +43,22 @@ class MaskItem(NamedTuple):
     left: str
     right: str
     k: int
+
+
+class WordItem(NamedTuple):
+    """A question: words for the place of `word`, which the model sees.
+
+    Of a word that is one token those of the `k` likeliest tokens that are whole words. Of a word in several
+    pieces up to `k` that can be put together of likely pieces: by `beam` the likeliest of few for each piece,
+    by `product` the first ones in the order of the product of the `k` likeliest for each, the last piece
+    changing first.
+    """
+
+    left: str
+    word: str
+    right: str
+    k: int
+    combine: str = "beam"
 
 
 class FillIn(NamedTuple):
@@ -54,7 +74,7 @@ class FillMaskOracle(Protocol):
     @property
     def batch_size(self) -> int: ...
 
-    def __call__(self, items: Sequence[MaskItem], /) -> list[tuple[FillIn, ...]]: ...
+    def __call__(self, items: Sequence[MaskItem | WordItem], /) -> list[tuple[FillIn, ...]]: ...
 
 
 Reading = tuple[tuple[int, ...], int]  # token ids and the gap's place among them
@@ -87,7 +107,75 @@ class MaskedLM:
         self._head = _Head(model)
         self._head.try_out((*self._prefix, tokenizer.mask_token_id, *self._suffix))
 
-    def __call__(self, items: Sequence[MaskItem], /) -> list[tuple[FillIn, ...]]:
+    def __call__(self, items: Sequence[MaskItem | WordItem], /) -> list[tuple[FillIn, ...]]:
+        gaps = iter(self._fill([item for item in items if isinstance(item, MaskItem)]))
+        words = iter(self._instead([item for item in items if isinstance(item, WordItem)]))
+        return [next(gaps if isinstance(item, MaskItem) else words) for item in items]
+
+    def _instead(self, items: Sequence[WordItem]) -> list[tuple[FillIn, ...]]:
+        """Words in the place of one that stands there."""
+        pieces = [self._pieces(item) for item in items]
+        readings = [(reading, item.k) for item, own in zip(items, pieces, strict=True) for reading in own]
+        best: list[list[tuple[int, float]]] = [[]] * len(readings)
+        for group in same_length([len(ids) for (ids, _), _ in readings], self.max_tokens):
+            began = time.perf_counter()
+            scores, padding = self._head.scores([readings[number][0] for number in group])
+            for number, row in zip(group, scores, strict=True):
+                best[number] = _likeliest(row, readings[number][1])
+            tokens = len(group) * len(readings[group[0]][0][0])
+            self.meter.add(len(group), tokens, padding, time.perf_counter() - began)
+        told = iter(best)
+        return [self._words([next(told) for _ in own], item) for item, own in zip(items, pieces, strict=True)]
+
+    def _pieces(self, item: WordItem) -> list[Reading]:
+        """The text as the model reads it, once for each piece of the word."""
+        if item.k < 1:
+            raise OracleError(f"{item.k} words were asked for a place; ask for at least 1")
+        near = _last(item.left, 16 * self.window), item.word, _first(item.right, 16 * self.window)
+        left, word, right = (
+            self.tokenizer(part, add_special_tokens=False, split_special_tokens=True, verbose=False)[
+                "input_ids"
+            ]
+            for part in near
+        )
+        word = word[:PIECES]
+        room = self.window - len(self._prefix) - len(self._suffix) - len(word)
+        if room < 0:
+            return []
+        before = min(len(left), max(room // 2, room - len(right)))
+        ids = (*self._prefix, *left[len(left) - before :], *word, *right[: room - before], *self._suffix)
+        return [(ids, len(self._prefix) + before + piece) for piece in range(len(word))]
+
+    def _words(self, best: list[list[tuple[int, float]]], item: WordItem) -> tuple[FillIn, ...]:
+        if not best:
+            return ()
+        if len(best) == 1:
+            return tuple(
+                FillIn(self._whole[token], score) for token, score in best[0] if token in self._whole
+            )
+        found: dict[str, float] = {}
+        for tokens, score in _product(best) if item.combine == "product" else _beam(best):
+            glued = self._glued(tokens)
+            if glued:
+                found.setdefault(glued, score)
+            if len(found) == item.k:
+                break
+        return tuple(FillIn(glued, score) for glued, score in found.items())
+
+    @cached_property
+    def _whole(self) -> dict[int, str]:
+        return dict(zip(self.vocabulary.ids, self.vocabulary.words, strict=True))
+
+    def _glued(self, tokens: Sequence[int]) -> str:
+        """Pieces as one word, or nothing where they are none."""
+        inside = _inner_prefix(self.tokenizer)
+        names = self.tokenizer.convert_ids_to_tokens(list(tokens))
+        word = "".join(name.removeprefix(inside) if inside else name for name in names)
+        if not inside:
+            word = _from_bytes(word.lstrip("Ġ")) if "Ġ" in word else word.lstrip("▁")
+        return word if WORD.fullmatch(word) else ""
+
+    def _fill(self, items: Sequence[MaskItem]) -> list[tuple[FillIn, ...]]:
         readings, which, most = self._read(items)
         found: list[tuple[FillIn, ...]] = [()] * len(readings)
         for group in same_length([len(ids) for ids, _ in readings], self.max_tokens):
@@ -150,6 +238,34 @@ class MaskedLM:
             ranked = sorted(zip([-round(value, 6) for value in row], at, strict=True))[:k]
             answers.append(tuple(FillIn(self.vocabulary.words[place], -value) for value, place in ranked))
         return answers
+
+
+def _likeliest(row: Any, k: int) -> list[tuple[int, float]]:
+    """The k likeliest tokens of a row of log-probabilities, those of equal ones with the lowest number."""
+    values, tokens = row.topk(min(k + _SPARE, len(row)))
+    ranked = sorted(
+        zip([-round(value, 6) for value in values.double().tolist()], tokens.tolist(), strict=True)
+    )
+    return [(token, -value) for value, token in ranked[:k]]
+
+
+def _product(best: Sequence[Sequence[tuple[int, float]]]) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Every combination, the last piece changing first; not more than a few hundred are looked at."""
+    for chosen in islice(product(*best), 16 * len(best[-1])):
+        yield tuple(token for token, _ in chosen), round(sum(score for _, score in chosen), 6)
+
+
+def _beam(best: Sequence[Sequence[tuple[int, float]]]) -> list[tuple[tuple[int, ...], float]]:
+    """The likeliest combinations, from few tokens for each piece and few begun words at a time."""
+    alive: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
+    for place in best:
+        longer = [
+            ((*tokens, token), round(total + score, 6))
+            for tokens, total in alive
+            for token, score in place[:PER_PIECE]
+        ]
+        alive = sorted(longer, key=lambda begun: -begun[1])[:ALIVE]
+    return alive
 
 
 def _first(text: str, most: int) -> str:

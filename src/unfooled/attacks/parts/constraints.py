@@ -23,12 +23,13 @@ _NEAREST = {"use": "universal-sentence-encoder"}
 
 class NextText(NamedTuple):
     """A possible next text: `text` differs from the present one by its word at `position` only, which
-    replaces another or, where it is `inserted`, is new."""
+    replaces another, where it is `inserted` is new, and where it is `merged` replaces two."""
 
     text: Text
     position: int
     similarity: float | None = None
     inserted: bool = False
+    merged: bool = False
 
     @property
     def word(self) -> str:
@@ -93,8 +94,8 @@ class SentenceSimilarity:
     A threshold belongs to one encoder and one scale: `published_for` names the encoder it was chosen for.
     Texts shorter than the window are held to `short_threshold`; None lets them pass unmeasured.
     The window is that of the edited text. An inserted word's is compared with the same stretch before the
-    insertion; against the original, with the window of the original word beside it. No `window` means the
-    whole text.
+    insertion, that of two merged words with theirs; against the original, with the window of the original
+    word beside it. No `window` means the whole text.
     """
 
     threshold: float
@@ -128,9 +129,9 @@ class SentenceSimilarity:
         short = self.window is not None and len(now.text.words) < self.window
         if short and self.short_threshold is None:
             return list(options)
-        places: dict[tuple[int, bool], list[int]] = {}
+        places: dict[tuple[int, bool, bool], list[int]] = {}
         for number, option in enumerate(options):
-            places.setdefault((option.position, option.inserted), []).append(number)
+            places.setdefault((option.position, option.inserted, option.merged), []).append(number)
         texts = [""] * len(options)
         for members in places.values():
             reference, before, after = self._frame(a, now, options[members[0]])
@@ -154,17 +155,20 @@ class SentenceSimilarity:
     def _frame(self, a: Attempt, now: Scored, option: NextText) -> tuple[str, str, str]:
         """What the option's window is compared with, and the window before and after the option's word."""
         # A replaced word's window has the same frame in both texts, and `now` has its offsets at hand.
-        edited, index = option.text if option.inserted else now.text, option.position
+        moves = option.inserted or option.merged
+        edited, index = option.text if moves else now.text, option.position
         before, after = edited.frame(index, self.window)
         if self.against == "original":
             known = [*edited.origin[index:], *edited.origin[index::-1]]
             place = next((origin for origin in known if origin >= 0), 0)
             return a.original.window(place, self.window), before, after
-        if not option.inserted:
+        if not moves:
             return before + now.text.words[index] + after, before, after
         if self.window is None:
             return now.text.string, before, after
         first, last = edited.bounds(index, self.window)
+        if option.merged:
+            return now.text.stretch(first, last + 1), before, after
         return now.text.stretch(first, last - 1) if last > first else "", before, after
 
 

@@ -1,5 +1,5 @@
-"""Edits that a masked language model proposes (another word in a place, a new word beside it), and the search
-that makes them."""
+"""Edits that a masked language model proposes (another word in a place, a new word beside it, one word for
+two), and the search of BAE, which makes the first two."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.core.victim import require_choice
 from unfooled.data.language import ENGLISH
-from unfooled.resources.fillmask import FillIn, MaskItem
+from unfooled.resources.fillmask import FillIn, MaskItem, WordItem
 from unfooled.text import Text, match_case
 
-Move = Literal["replace", "left", "right"]
+Move = Literal["replace", "left", "right", "merge"]
 Told: TypeAlias = Mapping[MaskItem, tuple[FillIn, ...]]
 Mode = Literal["R", "I", "R/I", "R+I"]
 
@@ -82,6 +82,9 @@ class FillMask:
         end = start + len(text.words[index])
         if move == "replace":
             return MaskItem(text.string[:start], text.string[end:], self.most)
+        if move == "merge":
+            end = text.starts[index + 1] + len(text.words[index + 1])
+            return MaskItem(text.string[:start], text.string[end:], self.most)
         if move == "left":
             return MaskItem(text.string[:start], " " + text.string[start:], self.most)
         return MaskItem(text.string[:end] + " ", text.string[end:], self.most)
@@ -104,15 +107,60 @@ class FillMask:
     def options(self, told: Told, text: Text, index: int, moves: Sequence[Move]) -> list[NextText]:
         """Every text that is one of the moves away, by what the model told of each."""
         return [
-            _moved(text, index, move, word)
+            moved(text, index, move, word)
             for move in moves
             for word in self.words(told[self.item(text, index, move)], text, index, move)
         ]
 
 
-def _moved(text: Text, index: int, move: Move, word: str) -> NextText:
+@dataclass(frozen=True)
+class FillWord:
+    """What a masked language model would rather read in the place of a word that it sees (BERT-Attack).
+
+    `most` counts the likeliest tokens; those that are no whole words are left out. A word in several pieces
+    gets words put together of likely pieces, by `beam` or by `product` (see `fillmask.WordItem`). The model
+    reads the text as it is now, or the `original`. Casing follows the word, unless `casing` is off.
+    """
+
+    masked_lm: str = "masked-lm"
+    most: int = 48
+    combine: Literal["beam", "product"] = "beam"
+    sees: Literal["current", "original"] = "current"
+    casing: bool = True
+
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            raise ValueError("most is at least 1")
+        if self.combine not in ("beam", "product") or self.sees not in ("current", "original"):
+            raise ValueError("combine is beam or product, sees is current or original")
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        return (f"fill:{self.masked_lm}",)
+
+    @property
+    def language(self) -> str:
+        return ENGLISH if self.masked_lm in ("masked-lm", "trigram") else ""
+
+    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
+        read, place = text, index
+        if self.sees == "original" and text.origin[index] >= 0:
+            read, place = text.root, text.origin[index]
+        word, start = read.words[place], read.starts[place]
+        item = WordItem(read.string[:start], word, read.string[start + len(word) :], self.most, self.combine)
+        (found,) = yield from ask(f"fill:{self.masked_lm}", [item])
+        fitting = [fill_in.word for fill_in in found if any(map(str.isalpha, fill_in.word))]
+        now = text.words[index]
+        cased = [match_case(other, now) for other in fitting] if self.casing else fitting
+        return [other for other in dict.fromkeys(cased) if other != now]
+
+
+def moved(text: Text, index: int, move: Move, word: str) -> NextText:
+    """The text with the word in its place; a merge takes the next word away."""
     if move == "replace":
         return NextText(text.replace(index, word), index)
+    if move == "merge":
+        return NextText(text.replace(index, word).delete(index + 1), index, merged=True)
     if move == "left":
         return NextText(text.insert(index, word), index, inserted=True)
     return NextText(text.insert(index + 1, word, after=True), index + 1, inserted=True)
@@ -121,7 +169,7 @@ def _moved(text: Text, index: int, move: Move, word: str) -> NextText:
 def _cased(word: str, text: Text, index: int, move: Move) -> str:
     beside = text.words[index]
     shouted = beside.isupper() and len(beside) > 1
-    if move == "replace" or shouted or (move == "left" and index == 0 and beside.istitle()):
+    if move in ("replace", "merge") or shouted or (move == "left" and index == 0 and beside.istitle()):
         return match_case(word, beside)
     return word
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from unfooled.core.program import Program, ask
 from unfooled.core.questions import Written
 from unfooled.metrics.bleu import sentence_score
-from unfooled.text import WORD
+from unfooled.text import WORD, Text
 from unfooled.translation.attempt import TextGoal, WritingAttempt
 
 
@@ -79,6 +80,61 @@ class NonOverlapping(TextGoal):
         total = max(1, before.total())
         shares = [(words_of(answer.output) & before).total() / total for answer in answers]
         return [round(1.0 - share, 6) for share in shares], [share <= self.kept for share in shares]
+
+
+@dataclass(frozen=True)
+class PlacesChanged(TextGoal):
+    """No place of the output holds the word that the reference has there; the output before, without one."""
+
+    def take_aim(self, a: WritingAttempt) -> Program[str]:
+        return "" if Text(a.reference or a.before).words else "there are no words to change in the output"
+        yield  # no question is needed, but a program is a generator
+
+    def judge(self, answers: Sequence[Written], a: WritingAttempt) -> tuple[list[float], list[bool]]:
+        wanted = Text(a.reference or a.before).words
+        pairs = [zip(wanted, Text(answer.output).words, strict=False) for answer in answers]
+        shares = [sum(one != other for one, other in places) / max(1, len(wanted)) for places in pairs]
+        return [round(share, 6) for share in shares], [share == 1.0 for share in shares]
+
+
+@dataclass(frozen=True)
+class NoBleu(TextGoal):
+    """Nothing is left of the output's BLEU against the reference; the output before, where there is none.
+
+    It is that of up to four words in a row, without smoothing: 0 where no four are in common. `exchanged`
+    takes the output for the reference, as TextAttack does.
+    """
+
+    exchanged: bool = False
+
+    def take_aim(self, a: WritingAttempt) -> Program[str]:
+        lost = self._bleu(a.before, a) == 0
+        return "the output has a BLEU of 0 before the attack" if lost else ""
+        yield  # no question is needed, but a program is a generator
+
+    def judge(self, answers: Sequence[Written], a: WritingAttempt) -> tuple[list[float], list[bool]]:
+        found = [self._bleu(answer.output, a) for answer in answers]
+        return [round(1.0 - bleu, 6) for bleu in found], [bleu == 0 for bleu in found]
+
+    def _bleu(self, output: str, a: WritingAttempt) -> float:
+        texts = Text(output).words, Text(a.reference or a.before).words
+        return plain_bleu(*(texts[::-1] if self.exchanged else texts))
+
+
+def plain_bleu(output: Sequence[str], reference: Sequence[str]) -> float:
+    """BLEU of one sentence from its one to four words in a row, without smoothing."""
+    logs = []
+    for length in range(1, 5):
+        rows, wanted = (
+            Counter(zip(*(words[start:] for start in range(length)), strict=False))
+            for words in (output, reference)
+        )
+        common = (rows & wanted).total()
+        if not common:
+            return 0.0
+        logs.append(math.log(common / rows.total()))
+    short = min(0.0, 1.0 - len(reference) / len(output))
+    return round(math.exp(sum(logs) / 4 + short), 6)
 
 
 @dataclass(frozen=True)
