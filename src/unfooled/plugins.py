@@ -66,6 +66,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "bad-reorderings": "unfooled.attacks.bad_characters:REORDERINGS",
         "bad-deletions": "unfooled.attacks.bad_characters:DELETIONS",
         "input-reduction": "unfooled.attacks.input_reduction:RECIPES",
+        "checklist": "unfooled.attacks.checklist:RECIPES",
         "targeted-keyword": "unfooled.translation.attacks.targeted_keyword:RECIPES",
         "typo": "unfooled.translation.attacks.typo:RECIPES",
         "seq2sick": "unfooled.translation.attacks.seq2sick:RECIPES",

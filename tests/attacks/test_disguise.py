@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import unfooled
+from reviews import write_csv
 from toys import Answering, attack_one
 from unfooled.attacks.checks import check_recipe
 from unfooled.attacks.parts.disguise import CARRIER, DISGUISES, HIDDEN, INVISIBLE, LEET, Rewrite, backwards
@@ -18,6 +21,7 @@ from unfooled.attacks.typos import RECIPES as TYPOS
 from unfooled.attacks.viper import RECIPES as VIPER
 from unfooled.attacks.viper import accented
 from unfooled.core.recipe import Recipe, load_recipe, with_setting
+from unfooled.report.tables import summary_rows
 from unfooled.resources.look_alikes import LookAlike, open_look_alikes
 
 WORDS = ("word", "A", "isn't", "Ⅷ7", "naïve", "cafe\u0301", "x-ray")
@@ -161,3 +165,15 @@ def test_typos_are_made_or_taken_from_a_list() -> None:
 @pytest.mark.parametrize("name", [*SMUGGLED, *(f"viper@{v}" for v in VIPER), *(f"typos@{v}" for v in TYPOS)])
 def test_conformance(name: str) -> None:
     check_recipe(load_recipe(name))
+
+
+def test_a_run_of_unreadable_texts_says_so_and_breaks_nothing(tmp_path: Path) -> None:
+    rows = [(f"superb and funny film {number}", "positive") for number in range(6)]
+    write_csv(tmp_path / "d.csv", rows)
+    run = unfooled.attack("fake", tmp_path / "d.csv", "smuggle-tags", out=tmp_path / "run")
+    summary = run.summary()
+    assert (summary.success_rate.value, summary.accuracy_under_attack.value) == (0.0, 1.0)
+    assert (summary.unreadable.value, summary.unreadable.n) == (1.0, 6)
+    named = {row.name: row for row in summary_rows(summary)}
+    assert named["other decision, text unreadable (no success)"].n == "6"
+    assert any("could try nothing" in caution for caution in summary.cautions)

@@ -168,12 +168,32 @@ def test_a_missing_masked_language_model_offers_all_choices(
     assert not (tmp_path / "runs").exists()
 
 
-def test_attacks_are_listed_with_needs_and_paper() -> None:
-    text = unfooled("attacks").stdout
-    assert "textfooler@paper" in text
-    assert "arXiv:1907.11932" in text
+def test_attacks_are_listed_by_what_they_need_and_edit() -> None:
+    lines = unfooled("attacks").stdout.splitlines()
+    (line,) = [line for line in lines if line.split()[:1] == ["textfooler"]]  # one, whatever its versions
+    assert "@textattack @paper @code @valid" in line
+    above = lines[: lines.index(line)]
+    assert [each for each in above if each.startswith("  ") and not each.startswith("    ")][-1] == "  words"
+    assert [each for each in above if each and not each.startswith(" ")][-1].startswith("Probabilities")
     listed = json.loads(unfooled("attacks", "--json").stdout)
-    assert {"name", "summary", "paper", "needs", "asks"} <= set(listed[0])
+    assert {"name", "summary", "paper", "needs", "levels", "asks"} <= set(listed[0])
+
+
+def test_attacks_are_found_by_need_level_and_words() -> None:
+    from unfooled.core.attack_list import list_attacks
+
+    def names(**wanted: str) -> set[str]:
+        return {attack.name for attack in list_attacks(**wanted)}
+
+    assert {"leetspeak", "viper", "smuggle-bidi"} <= names(need="decisions", level="characters")
+    assert "textfooler" not in names(level="characters")
+    assert names(search="JIN ET AL") == {"textfooler"}
+    assert {"asmin-gr", "asmax-ec"} <= names(need="attention") <= names(need="gradients")
+    assert names(need="translations") >= {"typo", "bleu-drop"}
+    assert names(level="characters") | names(level="words") | names(level="sentences") == names()
+    done = unfooled("attacks", "--level", "q", code=2)
+    assert "characters, words, sentences" in done.stderr
+    assert unfooled("attacks", "--search", "no such thing").stdout.startswith("no attack is like that")
 
 
 def test_show_tells_algorithm_differences_and_settings() -> None:

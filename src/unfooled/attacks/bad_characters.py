@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +88,7 @@ def edited(word: str, edits: Sequence[tuple[int, str]], kind: str) -> str:
 class EvolveCharacters:
     """Up to `edits` characters of a kind; all of them where `always`."""
 
+    level: ClassVar[str] = "characters"
     kind: Kind
     edits: int = 5
     size: int = 32

@@ -29,7 +29,7 @@ from __future__ import annotations
 import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from unfooled.attacks.parts.candidates import added, exchanged
 from unfooled.attacks.parts.goals import Margin
@@ -85,6 +85,7 @@ class BestCharacters:
     `least` characters stay.
     """
 
+    level: ClassVar[str] = "characters"
     alphabet: str = ALPHABET
     places: int = 20
     most: int = 10

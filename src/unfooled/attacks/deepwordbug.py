@@ -42,6 +42,7 @@ class MisspellInOrder:
     """Misspell words in order of importance until the character budget is spent, then ask once."""
 
     tries: ClassVar[int] = 1
+    level: ClassVar[str] = "characters"
     importance: Importance
     kind: str = "substitute"
     most_edits: int = 30

@@ -29,7 +29,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -56,6 +56,7 @@ def accented(letter: str) -> str:
 class RandomLookAlikes:
     """Exchange each character with some probability, and look; up to `draws` times."""
 
+    level: ClassVar[str] = "characters"
     space: Space
     probability: float = 0.3
     draws: int = 1

@@ -19,10 +19,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Attacks(Command):
-    json: bool = option(False, "As JSON.")
+    EPILOG: ClassVar[str] = "\b\nExample:\n  unfooled attacks --need decisions --level characters\n"
+
+    need: str = option("", "Only those that need this of a victim: decisions, probabilities, gradients, …")
+    level: str = option("", "Only those that edit characters, words or sentences.")
+    search: str = option("", "Only those whose name, summary or paper holds this text.")
+    json: bool = option(False, "As JSON, every version.")
 
     def run(self) -> None:
-        list_attacks(as_json=self.json)
+        from unfooled.core.attack_list import as_text, list_attacks
+        from unfooled.core.recipe import all_recipes
+
+        found = list_attacks(need=self.need, level=self.level, search=self.search)
+        if self.json:
+            names = {attack.name for attack in found}
+            typer.echo(json.dumps([_brief(each) for each in all_recipes() if each.name in names], indent=2))
+            return
+        typer.echo(as_text(found))
+        typer.echo("\nThe first version is what the name alone means. `unfooled show NAME` tells the rest.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,27 +48,6 @@ class Show(Command):
 
     def run(self) -> None:
         show_attack(self.name, as_json=self.json)
-
-
-def list_attacks(*, as_json: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from unfooled.core.recipe import all_recipes, load_recipe
-
-    recipes = list(all_recipes())
-    if as_json:
-        typer.echo(json.dumps([_brief(recipe) for recipe in recipes], indent=2))
-        return
-    table = Table(title="Attacks", title_justify="left", box=None, pad_edge=False)
-    for heading in ("name", "what it does", "needs", "paper"):
-        table.add_column(heading, overflow="fold", no_wrap=heading == "name")
-    for recipe in recipes:
-        default = load_recipe(recipe.name) == recipe
-        name = f"{recipe.full_name}{' *' if default else ''}"
-        table.add_row(name, recipe.summary, ", ".join(recipe.requires()), recipe.paper)
-    Console().print(table)
-    typer.echo("\n* what the name alone means. `unfooled show NAME` tells the rest.")
 
 
 def show_attack(name: str, *, as_json: bool) -> None:
@@ -103,5 +96,6 @@ def _brief(recipe: Recipe) -> dict[str, Any]:
         "summary": recipe.summary,
         "paper": recipe.paper,
         "needs": list(recipe.requires()),
+        "levels": list(recipe.levels),
         "asks": recipe.oracles(),
     }

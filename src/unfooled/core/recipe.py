@@ -54,6 +54,21 @@ class Recipe:
         return tuple(dict.fromkeys(found))
 
     @property
+    def levels(self) -> tuple[str, ...]:
+        """What it edits: `characters`, `words` or `sentences`.
+
+        A search says so with `level`, or its sources do: those that change the spelling of any word
+        (`spells`) edit characters, all others words.
+        """
+        if own := getattr(self.search, "level", ""):
+            return (own,)
+        sources = [part for part in _parts(self.search) if hasattr(part, "propose")]
+        inner = [part for part in sources if not any(hasattr(one, "propose") for one in [*_parts(part)][1:])]
+        spelled = {bool(getattr(part, "spells", False)) for part in inner}
+        levels = {"characters": True in spelled, "words": False in spelled or not spelled}
+        return tuple(level for level, edited in levels.items() if edited)
+
+    @property
     def task(self) -> str:
         """What its victims do: `classification` or `translation`."""
         return task_of(self.requires())

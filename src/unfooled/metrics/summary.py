@@ -188,6 +188,7 @@ class Summary:
     substitutions: tuple[Substitution, ...]  # the most frequent ones of the successes, in lower case
     error_notes: tuple[ErrorNote, ...]  # the most frequent ones
     draws: Mean  # share of random draws that succeed, per attacked example; of attacks that draw many times
+    unreadable: Rate  # other decisions about texts that nobody can read: never successes; see `disguise.py`
     outputs: tuple[ScoreChange, ...] = ()  # BLEU and chrF before and under attack, of a victim that writes
     writes: bool = False  # the victim writes text: there is no accuracy
     recalls: tuple[Recall, ...] = ()  # one per class
@@ -249,6 +250,7 @@ class Summary:
             },
             "similarity": self.similarity.to_dict(),
             "draws": self.draws.to_dict(),
+            "unreadable_flips": self.unreadable.to_dict(),
             "only": self.only or None,
             "recalls": [recall.to_dict() for recall in self.recalls],
             "tries": self.tries.to_dict(),
@@ -280,7 +282,7 @@ def summarise(run: RunFile) -> Summary:
     rows = array("q")  # their keys
     writes = run.writes
     header = run.header
-    few = none = counted = 0
+    few = none = counted = hidden = hidden_flips = 0
     bound = int((header.get("environment") or {}).get("few_edits", FEW_EDITS))
     for result in run.results():
         counts[result.outcome] += 1
@@ -298,6 +300,8 @@ def summarise(run: RunFile) -> Summary:
                 none += result.outcome == "failure" and result.tried == 0
             if (facts := dict(result.facts)).get("draws"):
                 draws.append(facts["draws_won"] / facts["draws"])
+            hidden += bool(facts.get("unreadable"))
+            hidden_flips += bool(facts.get("unreadable_flips"))
         if result.outcome == "success":
             shares.append(result.share)
             changed.append(len(result.edits))
@@ -333,6 +337,7 @@ def summarise(run: RunFile) -> Summary:
             ]
         ),
         draws=Mean.of(draws, SHARES),
+        unreadable=Rate.of(hidden_flips, hidden),
         outputs=_outputs(run) if writes else (),
         writes=writes,
         recalls=_recalls(run.labels, _only(header), truth, said, said_after),

@@ -55,6 +55,8 @@ def summary_rows(summary: Summary) -> list[TableRow]:
     if summary.draws.n:
         at = [row.name for row in rows].index(SUCCESS) + 1
         rows.insert(at, _mean("success rate over all random draws", summary.draws, "{:.2%}"))
+    if summary.unreadable.n:
+        rows.append(_rate("other decision, text unreadable (no success)", summary.unreadable))
     if summary.tries.n:
         rows.append(_few_edits(summary.tries))
     if summary.similarity.n:

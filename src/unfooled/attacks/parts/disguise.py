@@ -153,6 +153,7 @@ class Rewrite:
     """
 
     tries: ClassVar[int] = 1
+    level: ClassVar[str] = "characters"
     disguise: Disguise
     share: float = 1.0
 
