@@ -58,17 +58,23 @@ def start(file: Path, args: argparse.Namespace) -> dict[str, Side]:
 
 def run_blocks(row: Row, victim: str, examples: int, file: Path, sides: dict[str, Side]) -> dict[str, Any]:
     """Both sides in turns; answers of all blocks, and why examples differ."""
+    rows = read_jsonl(file)
+    fit = [at for at, (text, _) in enumerate(rows) if not row.longest or len(text.split()) <= row.longest]
+    fit = fit[: examples + WARM_UP]
     for side in sides.values():
         side.open_row(row.name, env.HOME / "victims" / victim)
-        side.block(range(examples, examples + WARM_UP))
+        side.block(fit[-WARM_UP:])
     answers = []
     for number, first in enumerate(range(0, examples, BLOCK)):
-        indices = range(first, min(first + BLOCK, examples))
+        indices = fit[first : min(first + BLOCK, examples)]
         order = list(sides) if number % 2 == 0 else list(sides)[::-1]
         answers.append({name: sides[name].block(indices) for name in order})
         seconds = {name: round(answer["cpu_seconds"], 1) for name, answer in answers[-1].items()}
-        print(f"  {row.name} on {victim}: {indices[-1] + 1} of {examples}, CPU seconds {seconds}", flush=True)
-    agreement = compare(read_jsonl(file), answers)
+        print(
+            f"  {row.name} on {victim}: {first + len(indices)} of {examples}, CPU seconds {seconds}",
+            flush=True,
+        )
+    agreement = compare(rows, answers)
     if row.how == "texts" and agreement["differences"]:
         agreement["differences"] = agreement["differences"][:MOST_EXPLAINED]
         others = [found["unfooled"] | {"index": found["index"]} for found in agreement["differences"]]

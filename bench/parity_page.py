@@ -93,6 +93,8 @@ def notes(row: Row, figures: dict[str, Any]) -> Iterator[str]:
         yield row.why
     if row.parts:
         yield "same " + ", ".join(PART_NAMES[part] for part in row.parts)
+    if row.longest:
+        yield f"texts of at most {row.longest} words"
     if row.budget:
         yield f"at most {row.budget:,} queries per text"
     if row.without:

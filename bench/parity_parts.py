@@ -65,19 +65,15 @@ def give_look_alikes() -> None:
         raise SystemExit("TextAttack reads the list of look-alikes in another way than expected")
 
 
-def give_tagger() -> None:
-    """NLTK's perceptron in the place of flair, with universal tags."""
+def give_tagger(around: int = 4) -> None:
+    """NLTK's perceptron in the place of flair: universal tags, by some words to each side as with us."""
     import nltk
     from textattack.shared import AttackedText
 
-    universal = {".": "PUNCT", "CONJ": "CCONJ", "PRT": "PART"}
-
     def tag(text: Any, index: int) -> str:
-        word, after = text.words[index], text.words
-        tagged = nltk.pos_tag(after, tagset="universal")
-        if tagged[index][0] != word:
-            raise SystemExit("the tagger lost a word")
-        return universal.get(tagged[index][1], tagged[index][1])
+        first = max(0, index - around)
+        tagged = nltk.pos_tag(text.words[first : index + around + 1], tagset="universal")
+        return str(tagged[index - first][1])
 
     AttackedText.pos_of_word_index = tag
 
@@ -200,7 +196,8 @@ def best_breed(attack: Any) -> None:
 def steady_gradients(attack: Any) -> None:
     """The model is put into training mode before its gradient is taken. Mended: dropout stays off."""
     wrapper = attack.goal_function.model
-    wrapper.model.train = lambda mode=True: wrapper.model.eval()
+    wrapper.model.eval()
+    wrapper.model.train = lambda mode=True: wrapper.model
 
 
 def ranked_places(attack: Any) -> None:

@@ -28,6 +28,7 @@ class Row:
     budget: int = 0  # most queries per text on both sides; 0 is any number
     victim: str = "mr.skops"
     examples: int = 100
+    longest: int = 0  # words of a text; 0 is any number
     tests: str = ""  # a file below tests/
 
     @property
@@ -59,6 +60,7 @@ PART_NAMES = {
 }
 _LIST = "OpenAttack lower-cases texts and counts exceptions as failures: "
 _POPULATION = "a population of texts, drawn at random"
+_TRANSLATOR = "it attacks translators; no small one is there that both sides can load"
 _LATER = "comes later"
 
 TEXTATTACK = (
@@ -93,10 +95,27 @@ TEXTATTACK = (
     _textattack(
         "bae", "BAEGarg2019", "bae-r@textattack", "texts", parts=("encoder", "masked-lm"), examples=50
     ),
-    _textattack("bert-attack", "BERTAttackLi2020", "", "absent", why=_LATER),
-    _textattack("checklist", "CheckList2020", "", "absent", why=_LATER),
+    _textattack(
+        "bert-attack", "BERTAttackLi2020", "bert-attack@textattack", "texts", parts=("encoder", "masked-lm")
+    ),
+    _textattack(
+        "checklist",
+        "CheckList2020",
+        "checklist@textattack",
+        "cases",
+        why="names, places and numbers are drawn from other lists, and entities come from a model of a hub",
+        tests="attacks/test_checklist.py",
+    ),
     _textattack("chinese", "ChineseRecipe", "", "absent", why="Chinese is not attacked yet"),
-    _textattack("clare", "CLARE2020", "", "absent", why=_LATER),
+    _textattack(
+        "clare",
+        "CLARE2020",
+        "clare@textattack",
+        "texts",
+        parts=("encoder", "masked-lm", "tagger"),
+        longest=14,
+        examples=50,
+    ),
     _textattack(
         "deepwordbug",
         "DeepWordBugGao2018",
@@ -152,7 +171,14 @@ TEXTATTACK = (
         examples=200,
         parts=("wordnet",),
     ),
-    _textattack("morpheus", "MorpheusTan2020", "", "absent", why=_LATER),
+    _textattack(
+        "morpheus",
+        "MorpheusTan2020",
+        "morpheus@textattack",
+        "cases",
+        why=_TRANSLATOR,
+        tests="translation/test_output_attacks.py",
+    ),
     _textattack("pruthi", "Pruthi2019", "pruthi@textattack", "texts", without=("add",)),
     _textattack(
         "pso",
@@ -165,7 +191,14 @@ TEXTATTACK = (
         parts=("sisters",),
     ),
     _textattack("pwws", "PWWSRen2019", "pwws@textattack", "texts", parts=("wordnet",)),
-    _textattack("seq2sick", "Seq2SickCheng2018BlackBox", "", "absent", why=_LATER),
+    _textattack(
+        "seq2sick",
+        "Seq2SickCheng2018BlackBox",
+        "seq2sick@textattack",
+        "cases",
+        why=_TRANSLATOR,
+        tests="translation/test_output_attacks.py",
+    ),
     _textattack("spanish", "SpanishRecipe", "", "absent", why="Spanish is not attacked yet"),
     _textattack(
         "textbugger",
@@ -189,7 +222,12 @@ OPENATTACK = (
     _openattack(
         "BAEAttacker", "bae-r-and-i@paper", _LIST + "a rejected word stays in the text", "attacks/test_bae.py"
     ),
-    _openattack("BERTAttacker", "", _LATER, how="absent"),
+    _openattack(
+        "BERTAttacker",
+        "bert-attack@paper",
+        _LIST + "36 words a place, the last word never ranked, a rejected word stays in the text",
+        "attacks/test_bert_attack.py",
+    ),
     _openattack(
         "DeepWordBugAttacker",
         "deepwordbug@paper",

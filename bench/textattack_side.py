@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from bench_data import Row, read_jsonl
@@ -126,6 +127,8 @@ def give_encoder(folder: Path, meter: Meter, places: Sequence[str] = ("Universal
 
 def give_masked_lm(folder: Path, padding: str) -> None:
     """Our masked language model in the place of the downloaded bert-base-uncased."""
+    from textattack.attack_recipes import clare_li_2020 as clare
+    from textattack.transformations import WordInsertionMaskedLM, WordMergeMaskedLM
     from textattack.transformations.word_swaps import word_swap_masked_lm as module
 
     class Here:
@@ -144,8 +147,13 @@ def give_masked_lm(folder: Path, padding: str) -> None:
 
     module.AutoModelForMaskedLM = Here(module.AutoModelForMaskedLM)
     module.AutoTokenizer = Here(module.AutoTokenizer)
+    # One recipe loads its model itself, as a causal one, which masks nothing all the same.
+    clare.transformers = SimpleNamespace(
+        AutoModelForCausalLM=module.AutoModelForMaskedLM, AutoTokenizer=module.AutoTokenizer
+    )
     if padding == "dynamic":
-        module.WordSwapMaskedLM._encode_text = encode
+        for swap in (module.WordSwapMaskedLM, WordInsertionMaskedLM, WordMergeMaskedLM):
+            swap._encode_text = encode
 
 
 def wrap_victim(path: Path, padding: str, meter: Meter) -> Any:
