@@ -20,7 +20,7 @@ from unfooled.resources import store
 from unfooled.resources.encoders import open_encoder
 from unfooled.resources.sentencepiece import read_unigram
 from unfooled.resources.static import StaticEncoder
-from unfooled.resources.synonyms import SynonymOracle, WordForm, open_synonyms
+from unfooled.resources.synonyms import Lemmas, SynonymOracle, WordForm, open_synonyms
 from unfooled.resources.table import TableOracle, fingerprint, open_table
 from unfooled.resources.use import UniversalEncoder, _windows
 from unfooled.resources.wordnet import Synset, WordNet
@@ -301,3 +301,24 @@ def test_a_static_encoder_by_hand() -> None:
     assert np.array_equal(found[1], found[0])
     assert np.allclose(found[2], np.array([1.5, 2.5]) / np.hypot(1.5, 2.5))
     assert found[3].tolist() == found[4].tolist() == [0.0, 0.0]
+
+
+def test_lemmas_are_found_by_wordnets_own_rules() -> None:
+    def keyed(*bases: tuple[str, str]) -> WordNet:
+        synsets = {
+            (part, number): Synset((word,), (), (), written=(word, f"{word}-{part}"))
+            for number, (part, word) in enumerate(bases)
+        }
+        senses = {(part, word): [(part, number)] for number, (part, word) in enumerate(bases)}
+        return WordNet(synsets, senses, {"verb": {"die": ["dying"]}})
+
+    oracle = SynonymOracle(
+        keyed(
+            ("verb", "die"), ("verb", "dye"), ("noun", "a"), ("noun", "do"), ("verb", "do"), ("noun", "man")
+        )
+    )
+    # An exception bars the rules (dying is die, not dye); a stem may be one letter; nouns lose "es" seldom.
+    assert oracle([Lemmas("dying")]) == [("die", "die-verb")]
+    assert oracle([Lemmas("as")]) == [("a", "a-noun")]
+    assert oracle([Lemmas("does")]) == [("do", "do-verb")]
+    assert oracle([Lemmas("men"), Lemmas("Man")]) == [("man", "man-noun")] * 2

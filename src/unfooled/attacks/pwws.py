@@ -22,8 +22,7 @@ Differences from the authors' code
       the other classes of the training data; a list of yours does so with `--candidates table:PATH`.
     - The unknown word is `[UNK]`. Tags come from an averaged-perceptron tagger in place of spaCy's.
     - Synonyms are put into the form of the word (films, movies); theirs drops those in another form.
-    - WordNet's words come by the alphabet in @textattack; there a set decides. Those with a full stop (Mr.)
-      are left out.
+    - WordNet's words come by the alphabet in @textattack; there a set decides.
 """
 
 from __future__ import annotations

@@ -51,6 +51,20 @@ _ENDINGS: dict[str, tuple[tuple[str, str, str], ...]] = {
 }  # fmt: skip
 
 
+# WordNet's own rules of detachment, as its manual page morphy(7) lists them.
+_DETACHMENTS: dict[str, tuple[tuple[str, str], ...]] = {
+    "noun": (
+        ("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"),
+        ("men", "man"), ("ies", "y"),
+    ),
+    "verb": (
+        ("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""),
+    ),
+    "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
+    "adv": (),
+}  # fmt: skip
+
+
 class WordForm(NamedTuple):
     """One way to understand a word: `base` of a part of speech in the form `slot` ("" is the base form)."""
 
@@ -159,10 +173,26 @@ class SynonymOracle:
         return tuple(one for one in found if one not in ("", word))[:most]
 
     def _find_lemmas(self, word: str) -> tuple[str, ...]:
-        keys = [key for one in self.readings(word.lower()) for key in self.net.senses[one.part, one.base]]
+        bases = [(part, base) for part in PARTS for base in self._detached(part, word.lower())]
+        keys = [key for base in bases for key in self.net.senses[base]]
         found = {written for key in keys for written in self.net.synsets[key].written}
-        single = (one for one in found if one != word and "_" not in one and WORD.fullmatch(one))
+        single = (one for one in found if one != word and "_" not in one and len(WORD.findall(one)) == 1)
         return tuple(sorted(single))
+
+    def _detached(self, part: str, word: str) -> list[str]:
+        """The base forms that WordNet's own program finds: those of the exceptions if the word is one, else by
+        endings taken off, again and again until something is known."""
+        irregular = [form.base for form in self._irregular.get(word, []) if form.part == part]
+        if irregular:
+            return self._known(part, [word, *irregular])
+        forms = [word]
+        found = self._known(part, [word, *_taken_off(part, forms)])
+        while not found and (forms := _taken_off(part, forms)):
+            found = self._known(part, forms)
+        return found
+
+    def _known(self, part: str, forms: Sequence[str]) -> list[str]:
+        return [form for form in dict.fromkeys(forms) if (part, form) in self.net.senses]
 
 
 def open_synonyms(variant: str = "") -> SynonymOracle:
@@ -182,6 +212,15 @@ def _slot(part: str, form: str) -> str:
     if part == "verb":
         return "ing" if form.endswith("ing") else "s" if form.endswith("s") and form != "was" else "ed"
     return "est" if form.endswith("st") else "er"
+
+
+def _taken_off(part: str, forms: Sequence[str]) -> list[str]:
+    return [
+        form[: len(form) - len(ending)] + instead
+        for form in forms
+        for ending, instead in _DETACHMENTS[part]
+        if form.endswith(ending)
+    ]
 
 
 def _regular_readings(word: str) -> Iterator[WordForm]:
