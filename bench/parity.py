@@ -56,7 +56,9 @@ def start(file: Path, args: argparse.Namespace) -> dict[str, Side]:
     }
 
 
-def run_blocks(row: Row, victim: str, examples: int, file: Path, sides: dict[str, Side]) -> dict[str, Any]:
+def run_blocks(
+    row: Row, victim: str, examples: int, file: Path, sides: dict[str, Side], *, reasons: bool = False
+) -> dict[str, Any]:
     """Both sides in turns; answers of all blocks, and why examples differ."""
     rows = read_jsonl(file)
     fit = [at for at, (text, _) in enumerate(rows) if not row.longest or len(text.split()) <= row.longest]
@@ -75,11 +77,11 @@ def run_blocks(row: Row, victim: str, examples: int, file: Path, sides: dict[str
             flush=True,
         )
     agreement = compare(rows, answers)
-    if row.how == "texts" and agreement["differences"]:
+    if row.how == "texts" and reasons and agreement["differences"]:
         agreement["differences"] = agreement["differences"][:MOST_EXPLAINED]
         others = [found["unfooled"] | {"index": found["index"]} for found in agreement["differences"]]
-        reasons = sides["textattack"].explain(others)
-        for difference, reason in zip(agreement["differences"], reasons, strict=True):
+        told = sides["textattack"].explain(others)
+        for difference, reason in zip(agreement["differences"], told, strict=True):
             difference["reason"] = reason
     return {"answers": answers, "agreement": agreement}
 
@@ -118,7 +120,7 @@ METERS = ("victim", "encoder")
 
 def measure(row: Row, file: Path, sides: dict[str, Side], args: argparse.Namespace) -> dict[str, Any]:
     examples = args.examples or row.examples
-    run = run_blocks(row, row.victim, examples, file, sides)
+    run = run_blocks(row, row.victim, examples, file, sides, reasons=not args.no_reasons)
     agreement = run["agreement"]
     reasons = Counter(difference.get("reason", "") for difference in agreement["differences"])
     made = {
@@ -153,6 +155,7 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="write the page from the figures that are there")
     parser.add_argument("--examples", type=int, default=0, help="in place of the table's number")
     parser.add_argument("--speed", type=int, default=0, help="also attack MiniLM with so many sentences")
+    parser.add_argument("--no-reasons", action="store_true", help="do not run TextAttack again to explain")
     parser.add_argument("--only-speed", action="store_true")
     parser.add_argument("--textattack", type=Path, help="interpreter of TextAttack's environment")
     parser.add_argument("--masked-lm", type=Path, help="folder of a masked language model")
@@ -184,6 +187,7 @@ def keep(row: Row, file: Path, sides: dict[str, Side], args: argparse.Namespace)
     results[row.name] = results.get(row.name, {}) | figures
     text = json.dumps(results, indent=1, ensure_ascii=False, sort_keys=True)
     RESULTS.write_text(text + "\n", encoding="utf-8")
+    write_page()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,9 @@ order     Words whose deletion scores the same (a word that occurs twice, for a 
           an unstable sort leaves them. Removed: the earlier word first.
 score     Two candidates, or two deletions, differ by less than one millionth. Removed: scores are rounded
           to six digits, candidates in the order of their text.
+flips     Deletions that flip the label score 0 in input reduction, whatever p(true class) is. Removed: words
+          are ranked by p(true class).
+lemmas    NLTK's rules find base forms that ours do not, and the other way round. Removed: ours.
 pieces    Pieces of words that the masked language model predicts lose their mark and count as words: "##s"
           becomes the candidate "s". Removed: pieces are no candidates.
 """
@@ -23,6 +26,7 @@ REASONS = {
     "tag": "TextAttack reads the tag of an equal word that stands earlier",
     "order": "equally important words, in the order of an unstable sort",
     "score": "scores that differ by less than a millionth",
+    "flips": "deletions that flip the label all count the same when words are ranked",
     "lemmas": "NLTK finds other base forms of a word",
     "pieces": "TextAttack takes pieces of words for words",
 }
@@ -79,6 +83,20 @@ def from_left_to_right(rank: Callable[..., Any]) -> Callable[..., Any]:
     return steady
 
 
+def by_probability(rank: Callable[..., Any]) -> Callable[..., Any]:
+    """The ranking of input reduction by p(true class) alone: deletions that flip the label are not equal."""
+    from textattack.goal_functions import InputReduction
+
+    def probability(goal: Any, output: Any, _text: Any) -> float:
+        return float(output[goal.ground_truth_output])
+
+    def steady(search: Any, text: Any, *args: Any) -> Any:
+        with replaced(InputReduction, "_get_score", probability):
+            return rank(search, text, *args)
+
+    return steady
+
+
 def rounded_score(goal: Any, output: Any, _text: Any) -> float:
     return round(1.0 - round(float(output[goal.ground_truth_output]), 6), 6)
 
@@ -94,12 +112,17 @@ def accidents() -> dict[str, list[tuple[Any, str, Any]]]:
     from textattack.shared import utils
 
     steady = steady_numpy()
+    in_order = from_left_to_right(GreedyWordSwapWIR._get_index_order)
     return {
         "tag": [(PartOfSpeech, "_get_pos", place_tag)],
         "order": [
             (greedy_word_swap_wir, "np", steady),
             (beam_search, "np", steady),
-            (GreedyWordSwapWIR, "_get_index_order", from_left_to_right(GreedyWordSwapWIR._get_index_order)),
+            (GreedyWordSwapWIR, "_get_index_order", in_order),
+        ],
+        "flips": [
+            (greedy_word_swap_wir, "np", steady),
+            (GreedyWordSwapWIR, "_get_index_order", by_probability(in_order)),
         ],
         "score": [(UntargetedClassification, "_get_score", rounded_score)],
         "pieces": [(utils, "strip_BPE_artifacts", no_word)],
