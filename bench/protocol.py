@@ -92,6 +92,28 @@ def serve(
         print(json.dumps(measured(attack_block, request["indices"], meters)), file=channel)
 
 
+def serve_rows(
+    open_row: Callable[
+        [str, Path], tuple[Callable[[Sequence[int]], Results], Callable[[dict[str, Any]], str] | None]
+    ],
+    meters: dict[str, Meter],
+    channel: TextIO,
+) -> None:
+    """The same for several attacks in turn: `{"row": name, "victim": path}` opens the next one."""
+    print(json.dumps({"ready": {}}), file=channel)
+    attack_block: Callable[[Sequence[int]], Results] | None = None
+    explain: Callable[[dict[str, Any]], str] | None = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "row" in request:
+            attack_block, explain = open_row(request["row"], Path(request["victim"]))
+            print(json.dumps({"opened": request["row"]}), file=channel)
+        elif "explain" in request and explain is not None:
+            print(json.dumps([explain(other) for other in request["explain"]]), file=channel)
+        elif attack_block is not None:
+            print(json.dumps(measured(attack_block, request["indices"], meters)), file=channel)
+
+
 def run_all(
     attack_block: Callable[[Sequence[int]], Results],
     meters: dict[str, Meter],
@@ -145,6 +167,9 @@ class Side:
     def block(self, indices: Sequence[int]) -> dict[str, Any]:
         answer: dict[str, Any] = self._ask({"indices": list(indices)})
         return answer
+
+    def open_row(self, name: str, victim: Path) -> None:
+        self._ask({"row": name, "victim": str(victim)})
 
     def explain(self, others: Sequence[dict[str, Any]]) -> list[str]:
         reasons: list[str] = self._ask({"explain": list(others)})

@@ -8,6 +8,9 @@ order     Words whose deletion scores the same (a word that occurs twice, for a 
           an unstable sort leaves them. Removed: the earlier word first.
 score     Two candidates, or two deletions, differ by less than one millionth. Removed: scores are rounded
           to six digits, candidates in the order of their text.
+flips     Deletions that flip the label score 0 in input reduction, whatever p(true class) is. Removed: words
+          are ranked by p(true class).
+lemmas    NLTK's rules find base forms that ours do not, and the other way round. Removed: ours.
 pieces    Pieces of words that the masked language model predicts lose their mark and count as words: "##s"
           becomes the candidate "s". Removed: pieces are no candidates.
 """
@@ -23,12 +26,14 @@ REASONS = {
     "tag": "TextAttack reads the tag of an equal word that stands earlier",
     "order": "equally important words, in the order of an unstable sort",
     "score": "scores that differ by less than a millionth",
+    "flips": "deletions that flip the label all count the same when words are ranked",
+    "lemmas": "NLTK finds other base forms of a word",
     "pieces": "TextAttack takes pieces of words for words",
 }
 
 
 @contextmanager
-def replaced(owner: Any, name: str, function: Callable[..., Any]) -> Iterator[None]:
+def replaced(owner: Any, name: str, function: Any) -> Iterator[None]:
     before = getattr(owner, name)
     setattr(owner, name, function)
     try:
@@ -44,14 +49,52 @@ def place_tag(constraint: Any, before: list[str], word: str, after: list[str]) -
     return str(tagged[len(before)][1])
 
 
-def steady_order(search: Any, text: Any, max_len: int = -1) -> tuple[Any, bool]:
+def steady_numpy() -> Any:
+    """NumPy for a search method: its arrays hold six digits, and sorting keeps equals in their order."""
     import numpy as np
 
-    _, indices = search.get_indices_to_order(text)
-    indices = sorted(indices)
-    results, over = search.get_goal_results([text.delete_word_at_index(index) for index in indices])
-    scores = np.round([float(result.score) for result in results], 6)
-    return np.array(indices, dtype=int)[np.argsort(-scores, kind="stable")], over
+    class Steady(np.ndarray):  # type: ignore[type-arg]
+        def argsort(self, *_args: Any, **_options: Any) -> Any:
+            return np.argsort(np.round(np.asarray(self), 6), kind="stable")
+
+    class SteadyNumpy:
+        def array(self, values: Any, *args: Any, **options: Any) -> Any:
+            return np.array(values, *args, **options).view(Steady)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(np, name)
+
+    return SteadyNumpy()
+
+
+def from_left_to_right(rank: Callable[..., Any]) -> Callable[..., Any]:
+    """The ranking of a search, given the places that may be edited in their order, not as a set has them."""
+
+    def steady(search: Any, text: Any, *args: Any) -> Any:
+        places = search.get_indices_to_order
+
+        def in_order(*given: Any, **options: Any) -> tuple[int, list[int]]:
+            count, found = places(*given, **options)
+            return count, sorted(found)
+
+        with replaced(search, "get_indices_to_order", in_order):
+            return rank(search, text, *args)
+
+    return steady
+
+
+def by_probability(rank: Callable[..., Any]) -> Callable[..., Any]:
+    """The ranking of input reduction by p(true class) alone: deletions that flip the label are not equal."""
+    from textattack.goal_functions import InputReduction
+
+    def probability(goal: Any, output: Any, _text: Any) -> float:
+        return float(output[goal.ground_truth_output])
+
+    def steady(search: Any, text: Any, *args: Any) -> Any:
+        with replaced(InputReduction, "_get_score", probability):
+            return rank(search, text, *args)
+
+    return steady
 
 
 def rounded_score(goal: Any, output: Any, _text: Any) -> float:
@@ -62,28 +105,43 @@ def no_word(_token: str, _model_type: str) -> str:
     return ""
 
 
-def accidents() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
+def accidents() -> dict[str, list[tuple[Any, str, Any]]]:
     from textattack.constraints.grammaticality import PartOfSpeech
     from textattack.goal_functions import UntargetedClassification
-    from textattack.search_methods import GreedyWordSwapWIR
+    from textattack.search_methods import GreedyWordSwapWIR, beam_search, greedy_word_swap_wir
     from textattack.shared import utils
 
+    steady = steady_numpy()
+    in_order = from_left_to_right(GreedyWordSwapWIR._get_index_order)
     return {
-        "tag": (PartOfSpeech, "_get_pos", place_tag),
-        "order": (GreedyWordSwapWIR, "_get_index_order", steady_order),
-        "score": (UntargetedClassification, "_get_score", rounded_score),
-        "pieces": (utils, "strip_BPE_artifacts", no_word),
+        "tag": [(PartOfSpeech, "_get_pos", place_tag)],
+        "order": [
+            (greedy_word_swap_wir, "np", steady),
+            (beam_search, "np", steady),
+            (GreedyWordSwapWIR, "_get_index_order", in_order),
+        ],
+        "flips": [
+            (greedy_word_swap_wir, "np", steady),
+            (GreedyWordSwapWIR, "_get_index_order", by_probability(in_order)),
+        ],
+        "score": [(UntargetedClassification, "_get_score", rounded_score)],
+        "pieces": [(utils, "strip_BPE_artifacts", no_word)],
     }
 
 
-def explain(attack_again: Callable[[], dict[str, Any]], wanted: dict[str, Any]) -> str:
-    """The fewest accidents whose removal makes TextAttack answer `wanted`; "" when none do."""
-    known = accidents()
-    for count in range(1, len(known) + 1):
+def explain(
+    attack_again: Callable[[], dict[str, Any]],
+    wanted: dict[str, Any],
+    more: dict[str, list[tuple[Any, str, Any]]] | None = None,
+) -> str:
+    """The one accident, or the two, whose removal makes TextAttack answer `wanted`; "" when none do."""
+    known = accidents() | (more or {})
+    for count in range(1, 3):
         for chosen in combinations(known, count):
             with ExitStack() as stack:
                 for name in chosen:
-                    stack.enter_context(replaced(*known[name]))
+                    for patch in known[name]:
+                        stack.enter_context(replaced(*patch))
                 answer = attack_again()
             if all(answer[part] == wanted[part] for part in ("outcome", "text", "queries")):
                 return "; ".join(REASONS[name] for name in chosen)

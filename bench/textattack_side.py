@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from bench_data import Row, read_jsonl
@@ -80,8 +81,8 @@ def give_vectors(table: Path) -> None:
     WordEmbedding.counterfitted_GLOVE_embedding = staticmethod(lambda: embedding)
 
 
-def give_encoder(folder: Path, meter: Meter) -> None:
-    """MiniLM in the place of the Universal Sentence Encoder, with the recipe's own arguments."""
+def give_encoder(folder: Path, meter: Meter, places: Sequence[str] = ("UniversalSentenceEncoder",)) -> None:
+    """MiniLM in the place of another sentence encoder, with the recipe's own arguments."""
     import torch
     from textattack.constraints.semantics.sentence_encoders import SentenceEncoder
     from transformers import AutoModel, AutoTokenizer
@@ -92,7 +93,12 @@ def give_encoder(folder: Path, meter: Meter) -> None:
 
     class MiniLMEncoder(SentenceEncoder):
         def __init__(
-            self, threshold: float = 0.8, large: bool = False, metric: str = "angular", **kwargs: Any
+            self,
+            threshold: float = 0.8,
+            large: bool = False,
+            metric: str = "angular",
+            model_name: str = "",
+            **kwargs: Any,
         ) -> None:
             super().__init__(threshold=threshold, metric=metric, **kwargs)
 
@@ -114,12 +120,15 @@ def give_encoder(folder: Path, meter: Meter) -> None:
             return torch.cat(parts)
 
     for name, module in list(sys.modules.items()):
-        if name.startswith("textattack") and hasattr(module, "UniversalSentenceEncoder"):
-            module.UniversalSentenceEncoder = MiniLMEncoder
+        for place in places:
+            if name.startswith("textattack") and hasattr(module, place):
+                setattr(module, place, MiniLMEncoder)
 
 
 def give_masked_lm(folder: Path, padding: str) -> None:
     """Our masked language model in the place of the downloaded bert-base-uncased."""
+    from textattack.attack_recipes import clare_li_2020 as clare
+    from textattack.transformations import WordInsertionMaskedLM, WordMergeMaskedLM
     from textattack.transformations.word_swaps import word_swap_masked_lm as module
 
     class Here:
@@ -138,8 +147,13 @@ def give_masked_lm(folder: Path, padding: str) -> None:
 
     module.AutoModelForMaskedLM = Here(module.AutoModelForMaskedLM)
     module.AutoTokenizer = Here(module.AutoTokenizer)
+    # One recipe loads its model itself, as a causal one, which masks nothing all the same.
+    clare.transformers = SimpleNamespace(
+        AutoModelForCausalLM=module.AutoModelForMaskedLM, AutoTokenizer=module.AutoTokenizer
+    )
     if padding == "dynamic":
-        module.WordSwapMaskedLM._encode_text = encode
+        for swap in (module.WordSwapMaskedLM, WordInsertionMaskedLM, WordMergeMaskedLM):
+            swap._encode_text = encode
 
 
 def wrap_victim(path: Path, padding: str, meter: Meter) -> Any:
@@ -218,6 +232,11 @@ def attack_one(attack: Any, index: int, row: Row) -> dict[str, Any]:
     except Exception as error:  # one bad example must not end the comparison
         return {"index": index, "outcome": "error", "text": row.text, "queries": 0, "note": repr(error)}
     kind = type(result).__name__.removesuffix("AttackResult")
+    reached = result.perturbed_result
+    if kind in ("Successful", "Skipped") and int(reached.raw_output.argmax()) == row.label:
+        kind = "Failed"  # a goal of the recipe's own was reached, but the label stands
+    if kind == "Maximized":  # as little of the text as possible: a success is one word
+        kind = "Successful" if result.perturbed_result.attacked_text.num_words == 1 else "Failed"
     return {
         "index": index,
         "outcome": names[kind],

@@ -17,7 +17,15 @@ from bench_data import LABELS, Row, read_jsonl
 from protocol import Meter, one_thread, private_stdout, run_all, serve
 
 
-def build_recipe(name: str, *, encoder: bool, neighbours: str, masked_lm: str) -> Any:
+def build_recipe(
+    name: str,
+    *,
+    encoder: bool,
+    neighbours: str,
+    masked_lm: str,
+    settings: Sequence[str] = (),
+    without: Sequence[str] = (),
+) -> Any:
     """The recipe, without its sentence encoder where the scenario has none."""
     from unfooled.attacks.parts.constraints import SentenceSimilarity
     from unfooled.core.recipe import load_recipe, with_everywhere, with_setting
@@ -27,6 +35,10 @@ def build_recipe(name: str, *, encoder: bool, neighbours: str, masked_lm: str) -
         recipe = with_everywhere(recipe, "masked_lm", masked_lm)
     if neighbours:
         recipe = with_setting(recipe, "search.candidates.table", neighbours)
+    for setting in settings:
+        recipe = with_setting(recipe, *setting.split("=", 1))
+    if without:
+        recipe = without_kinds(recipe, without)
     if encoder:
         return recipe
     search: Any = recipe.search
@@ -34,6 +46,14 @@ def build_recipe(name: str, *, encoder: bool, neighbours: str, masked_lm: str) -
         constraint for constraint in search.constraints if not isinstance(constraint, SentenceSimilarity)
     )
     return dataclasses.replace(recipe, search=dataclasses.replace(search, constraints=kept))
+
+
+def without_kinds(recipe: Any, kinds: Sequence[str]) -> Any:
+    """The recipe whose candidates come from all of its sources but those of some kinds of edit."""
+    sources = recipe.search.candidates.sources
+    kept = tuple(source for source in sources if getattr(source, "kind", "") not in kinds)
+    candidates = dataclasses.replace(recipe.search.candidates, sources=kept)
+    return dataclasses.replace(recipe, search=dataclasses.replace(recipe.search, candidates=candidates))
 
 
 def open_session(args: argparse.Namespace) -> tuple[Any, Any]:
@@ -54,8 +74,10 @@ def open_session(args: argparse.Namespace) -> tuple[Any, Any]:
         encoder=args.encoder != "none",
         neighbours=args.neighbours,
         masked_lm=args.masked_lm,
+        settings=args.set,
+        without=args.without,
     )
-    return Session(victim, recipe, Settings(window=args.window)), victim
+    return Session(victim, recipe, Settings(window=args.window, budget=args.budget)), victim
 
 
 # ---------------------------------------------------------------------------------------------------
@@ -159,7 +181,10 @@ def main() -> None:
         "--masked-lm", default="", help="folder of a masked language model; else the resource"
     )
     parser.add_argument("--attack", default="textfooler@textattack")
+    parser.add_argument("--set", action="append", default=[], help="a setting of the attack, path=value")
+    parser.add_argument("--without", action="append", default=[], help="a kind of edit to leave out")
     parser.add_argument("--window", type=int, default=256)
+    parser.add_argument("--budget", type=int, help="most queries per example")
     parser.add_argument("--serve", action="store_true", help="read blocks of indices from stdin")
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--block", type=int, default=50, help="examples per block without --serve")

@@ -1,0 +1,46 @@
+"""Our side of `parity.py`: the recipes by the rows of `parity_table.py`, in the project's environment."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench_data import read_jsonl
+from parity_table import row
+from protocol import Meter, one_thread, private_stdout, serve_rows
+from unfooled_side import attack_block, open_session
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--sentences", type=Path, required=True)
+    parser.add_argument("--masked-lm", default="")
+    args = parser.parse_args()
+    one_thread()
+    channel = private_stdout()
+    rows = read_jsonl(args.sentences)
+
+    def open_row(name: str, victim: Path) -> tuple[Callable[..., Any], None]:
+        chosen = row(name)
+        session, _ = open_session(
+            argparse.Namespace(
+                victim=victim,
+                attack=chosen.ours,
+                encoder="resource",
+                neighbours="",
+                masked_lm=args.masked_lm if "masked-lm" in chosen.parts else "",
+                set=chosen.settings,
+                without=chosen.without,
+                window=256,
+                budget=chosen.budget or None,
+            )
+        )
+        return lambda indices: attack_block(session, rows, indices), None
+
+    serve_rows(open_row, {"victim": Meter()}, channel)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""Parts for TextAttack's recipes that it would download, and plain bugs of it that can be taken away.
+
+Runs in TextAttack's environment only. A *part* is what the recipe needs and cannot have here: both sides get
+the same one. A *mend* takes one accident of TextAttack away, where a row of `parity_table.py` says so.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench_data import ROOT
+
+# Unicode's list of intentional look-alikes, as far as ASCII goes: the wheel of TextAttack lacks the file.
+ASCII = "ABEHIKMNOPTXYZCJSacdehipsxyjo!"
+ALIKE = "ΑΒΕΗΙΚΜΝΟΡΤΧΥΖСЈЅасԁеһірѕхуϳοǃ"
+
+
+def give_wordnet(files: Path, nltk_data: Path) -> None:
+    """Our WordNet through NLTK's reader, which asks for two more files than the resource has."""
+    folder = nltk_data / "corpora" / "wordnet"
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files.iterdir():
+        # NLTK refuses links that lead out of its folder.
+        if file.suffix != ".json" and not (folder / file.name).exists():
+            shutil.copyfile(file, folder / file.name)
+    # Keys of senses and names of lexicographers' files, which no recipe reads.
+    (folder / "index.sense").touch()
+    (folder / "lexnames").write_text("".join(f"{number:02}\tfile{number}\t1\n" for number in range(45)))
+
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
+    from textattack.shared import utils
+    from textattack.transformations.word_swaps import word_swap_wordnet as module
+
+    reader = WordNetCorpusReader(str(folder), None)
+
+    def synonyms(_swap: Any, word: str, random: bool = False) -> list[str]:
+        """As there, but sorted: the order of a Python set differs from process to process."""
+        lemmas = {lemma for sense in reader.synsets(word) for lemma in sense.lemma_names()}
+        return sorted(
+            lemma for lemma in lemmas if lemma != word and "_" not in lemma and utils.is_one_word(lemma)
+        )
+
+    def start(swap: Any, language: str = "eng") -> None:
+        swap.language = language
+
+    module.WordSwapWordNet.__init__ = start
+    module.WordSwapWordNet._get_replacement_words = synonyms
+
+
+def give_look_alikes() -> None:
+    """The data file that the wheel forgot, in the form in which it is read: two characters behind a mark."""
+    import textattack
+
+    lines = [f"{ord(a):04X} ;\t{ord(b):04X} #* ( {a} ~ {b} )" for a, b in zip(ASCII, ALIKE, strict=True)]
+    file = Path(textattack.__file__).parent / "shared" / "intentional_homoglyphs.txt"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    from textattack.transformations import WordSwapHomoglyphSwap
+
+    read = WordSwapHomoglyphSwap().homos_intentional
+    if read != {a: [b] for a, b in zip(ASCII, ALIKE, strict=True)}:
+        raise SystemExit("TextAttack reads the list of look-alikes in another way than expected")
+
+
+def give_tagger(around: int = 4) -> None:
+    """NLTK's perceptron in the place of flair: universal tags, by some words to each side as with us."""
+    import nltk
+    from textattack.shared import AttackedText
+
+    def tag(text: Any, index: int) -> str:
+        first = max(0, index - around)
+        tagged = nltk.pos_tag(text.words[first : index + around + 1], tagset="universal")
+        return str(tagged[index - first][1])
+
+    AttackedText.pos_of_word_index = tag
+
+
+def our_synonyms(files: Path) -> Any:
+    """What our own code reads from WordNet: a function from a question to words."""
+    sys.path.append(str(ROOT / "src"))
+    from unfooled.resources.synonyms import SynonymOracle
+    from unfooled.resources.wordnet import read_wordnet
+
+    return SynonymOracle(read_wordnet(files))
+
+
+def give_sisters(files: Path) -> None:
+    """WordNet's sisters in the place of HowNet's words, whatever the part of speech."""
+    from textattack.shared import AttackedText
+    from textattack.transformations.word_swaps import word_swap_hownet as module
+
+    ask = our_synonyms(files)
+    from unfooled.resources.synonyms import Sisters
+
+    def start(swap: Any, max_candidates: int = -1, **options: Any) -> None:
+        super(module.WordSwapHowNet, swap).__init__(**options)
+        swap.max_candidates = max_candidates
+
+    def sisters(_swap: Any, word: str, _part: str) -> list[str]:
+        return list(ask([Sisters(word.lower(), 50)])[0])
+
+    module.WordSwapHowNet.__init__ = start
+    module.WordSwapHowNet._get_replacement_words = sisters
+    AttackedText.pos_of_word_index = lambda _text, _index: ""
+
+
+def our_lemmas(files: Path) -> tuple[Any, str, Any]:
+    """An accident of another kind: NLTK finds other base forms of some words than we do."""
+    from textattack.transformations import WordSwapWordNet
+
+    ask = our_synonyms(files)
+    from unfooled.resources.synonyms import Lemmas
+
+    def lemmas(_swap: Any, word: str, random: bool = False) -> list[str]:
+        return list(ask([Lemmas(word)])[0])
+
+    return WordSwapWordNet, "_get_replacement_words", lemmas
+
+
+def give_trigrams(file: Path) -> None:
+    """Our trigram model in the place of GPT-2, Google's and L2W's, read by our own code."""
+    sys.path.append(str(ROOT / "src"))
+    import textattack.constraints.grammaticality.language_models.google_language_model as google
+    import textattack.constraints.grammaticality.language_models.learning_to_write as learning
+    from textattack.constraints.grammaticality.language_models import GPT2, LanguageModelConstraint
+
+    from unfooled.resources.fluency import TrigramFluency
+    from unfooled.resources.trigram import load
+
+    model = load(file)
+    score, known = TrigramFluency(model), model.index
+
+    def likelihood(text: str) -> float:
+        return float(score([text])[0].log_probability)
+
+    def at_word(_constraint: Any, texts: Sequence[Any], index: int) -> list[float]:
+        """The word after the two before it in the first text; nothing where no letter stands before."""
+        prefix = texts[0].text_until_word_index(index)
+        if not any(map(str.isalpha, prefix)):
+            return [0.0] * len(texts)
+        start = prefix.rindex(texts[0].words[index - 1])
+        if index > 1:
+            start = prefix.rindex(texts[0].words[index - 2], 0, start)
+        return [likelihood(prefix[start:] + text.words[index]) for text in texts]
+
+    def without_model(constraint: Any, model_name: str = "", **options: Any) -> None:
+        LanguageModelConstraint.__init__(constraint, **options)
+
+    class GoogleHelper:
+        def get_words_probs(self, prefix: str, words: Sequence[str]) -> list[float]:
+            return [likelihood(f"{prefix} {word}") for word in words]
+
+        def clear_cache(self) -> None:
+            pass
+
+    class WindowHandler:
+        @staticmethod
+        def load_model(_folder: str, _device: object) -> WindowHandler:
+            return WindowHandler()
+
+        def query(self, windows: Sequence[Sequence[str]], words: Sequence[str]) -> list[float]:
+            return [
+                likelihood(" ".join(window)) if word.lower() in known else float("-inf")
+                for window, word in zip(windows, words, strict=True)
+            ]
+
+    GPT2.__init__ = without_model
+    GPT2.get_log_probs_at_index = at_word
+    google.google_language_model.GoogLMHelper = GoogleHelper
+    learning.learning_to_write.QueryHandler = WindowHandler
+    learning.learning_to_write.textattack.shared.utils.download_from_s3 = lambda name: name
+
+
+def leave_out(attack: Any, kinds: Sequence[str]) -> None:
+    """Take kinds of edits out of a composite transformation."""
+    classes = {
+        "add": "WordSwapRandomCharacterInsertion",
+        "drop": "WordSwapRandomCharacterDeletion",
+        "swap": "WordSwapNeighboringCharacterSwap",
+    }
+    barred = {classes[kind] for kind in kinds}
+    composite = attack.transformation
+    composite.transformations = [
+        part for part in composite.transformations if type(part).__name__ not in barred
+    ]
+
+
+def best_breed(attack: Any) -> None:
+    """Parents are drawn with the weight exp(-score / T), so that the worst breed. Mended: exp(score / T)."""
+    attack.search_method.temp = -abs(attack.search_method.temp)
+
+
+def steady_gradients(attack: Any) -> None:
+    """The model is put into training mode before its gradient is taken. Mended: dropout stays off."""
+    wrapper = attack.goal_function.model
+    wrapper.model.eval()
+    wrapper.model.train = lambda mode=True: wrapper.model
+
+
+def ranked_places(attack: Any) -> None:
+    """Words are ranked once and then deleted by their old numbers, which after the first deletion are other
+    words'. Mended: the numbers follow the words."""
+    search = attack.search_method
+    given = search.get_transformations
+
+    def shifted(*args: Any, **options: Any) -> Any:
+        return given(*args, **options, shifted_idxs=True)
+
+    search.get_transformations = shifted
+
+
+MENDS: dict[str, Callable[[Any], None]] = {
+    "parents": best_breed,
+    "gradients": steady_gradients,
+    "places": ranked_places,
+}

@@ -1,0 +1,284 @@
+"""Everything about what is compared: one row for every recipe of TextAttack and every attacker of OpenAttack.
+
+`how` is one of
+    texts    TextAttack is deterministic: outcome and text example by example, with the same parts
+    rates    random: success rate and queries, with their intervals
+    cases    not run side by side, for the reason in `why`; `tests` pin it on cases worked out by hand
+    absent   not here yet
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    peer: str  # textattack or openattack
+    name: str  # the peer's own
+    ours: str  # a recipe of Unfooled with its version; "" where there is none
+    how: str
+    why: str = ""  # why it is compared so, or not at all
+    parts: tuple[str, ...] = ()  # given to both sides: see parity_parts.py
+    mends: tuple[str, ...] = ()  # accidents of TextAttack that are taken away first
+    recipe: str = ""  # class of TextAttack
+    build: tuple[tuple[str, object], ...] = ()  # arguments of its `build`
+    settings: tuple[str, ...] = ()  # of our recipe, path=value
+    without: tuple[str, ...] = ()  # kinds of edits that both sides leave out, because they are random
+    budget: int = 0  # most queries per text on both sides; 0 is any number
+    victim: str = "mr.skops"
+    examples: int = 100
+    longest: int = 0  # words of a text; 0 is any number
+    tests: str = ""  # a file below tests/
+
+    @property
+    def measured(self) -> bool:
+        return self.how in ("texts", "rates")
+
+
+def _textattack(name: str, recipe: str, ours: str, how: str, **more: object) -> Row:
+    return Row("textattack", name, ours, how, recipe=recipe, **more)  # type: ignore[arg-type]
+
+
+def _openattack(name: str, ours: str, why: str, tests: str = "", how: str = "cases") -> Row:
+    return Row("openattack", name, ours, how, why=why, tests=tests)
+
+
+PART_NAMES = {
+    "vectors": "word vectors and neighbours",
+    "encoder": "sentence encoder (MiniLM)",
+    "masked-lm": "masked language model",
+    "wordnet": "WordNet",
+    "look-alikes": "look-alikes (the wheel of TextAttack lacks the file)",
+    "tagger": "tagger (in place of flair)",
+    "sisters": "WordNet sisters (in place of HowNet)",
+    "trigram": "trigram language model",
+    "places": "after a deletion, the words' numbers follow the words",
+    "lemmas": "base forms by our rules",
+    "parents": "the best breed, not the worst",
+    "gradients": "no dropout while gradients are taken",
+}
+_LIST = "OpenAttack lower-cases texts and counts exceptions as failures: "
+_POPULATION = "a population of texts, drawn at random"
+_TRANSLATOR = "it attacks translators; no small one is there that both sides can load"
+_LATER = "comes later"
+
+TEXTATTACK = (
+    _textattack(
+        "a2t",
+        "A2TYoo2021",
+        "a2t@textattack",
+        "texts",
+        parts=("vectors", "encoder"),
+        mends=("gradients",),
+        victim="minilm-mr",
+    ),
+    _textattack(
+        "alzantot",
+        "GeneticAlgorithmAlzantot2018",
+        "alzantot@textattack",
+        "rates",
+        why=_POPULATION,
+        examples=200,
+        parts=("vectors", "trigram"),
+    ),
+    _textattack(
+        "bad-characters",
+        "BadCharacters2021",
+        "bad-homoglyphs@textattack",
+        "rates",
+        why="differential evolution; homoglyphs, its default kind, towards the other class",
+        parts=("look-alikes",),
+        build=(("goal_function_type", "targeted_classification"), ("allow_skip", True)),
+        examples=200,
+    ),
+    _textattack(
+        "bae", "BAEGarg2019", "bae-r@textattack", "texts", parts=("encoder", "masked-lm"), examples=50
+    ),
+    _textattack(
+        "bert-attack", "BERTAttackLi2020", "bert-attack@textattack", "texts", parts=("encoder", "masked-lm")
+    ),
+    _textattack(
+        "checklist",
+        "CheckList2020",
+        "checklist@textattack",
+        "cases",
+        why="names, places and numbers are drawn from other lists, and entities come from a model of a hub",
+        tests="attacks/test_checklist.py",
+    ),
+    _textattack("chinese", "ChineseRecipe", "", "absent", why="Chinese is not attacked yet"),
+    _textattack(
+        "clare",
+        "CLARE2020",
+        "clare@textattack",
+        "texts",
+        parts=("encoder", "masked-lm", "tagger"),
+        longest=14,
+        examples=50,
+    ),
+    _textattack(
+        "deepwordbug",
+        "DeepWordBugGao2018",
+        "deepwordbug@textattack",
+        "rates",
+        why="letters are drawn at random",
+        examples=400,
+    ),
+    _textattack(
+        "faster-alzantot",
+        "FasterGeneticAlgorithmJia2019",
+        "faster-alzantot@textattack",
+        "rates",
+        why=_POPULATION,
+        budget=1000,
+        examples=200,
+        parts=("vectors", "trigram"),
+    ),
+    _textattack("french", "FrenchRecipe", "", "absent", why="French is not attacked yet"),
+    _textattack("hotflip", "HotFlipEbrahimi2017", "", "absent", why=_LATER),
+    _textattack(
+        "iga",
+        "IGAWang2019",
+        "iga@textattack",
+        "rates",
+        why=_POPULATION,
+        budget=1000,
+        examples=200,
+        parts=("vectors",),
+    ),
+    _textattack(
+        "input-reduction",
+        "InputReductionFeng2018",
+        "input-reduction@textattack",
+        "texts",
+        why="a success is a text of one word that keeps its class",
+        mends=("places",),
+    ),
+    _textattack(
+        "kuleshov",
+        "Kuleshov2017",
+        "kuleshov@textattack",
+        "texts",
+        why="it stops below a confidence of 0.7: where the label stands then, both count a failure",
+        parts=("vectors", "trigram"),
+    ),
+    _textattack(
+        "leap",
+        "LEAP2023",
+        "leap@textattack",
+        "rates",
+        why=_POPULATION,
+        examples=200,
+        parts=("wordnet",),
+    ),
+    _textattack(
+        "morpheus",
+        "MorpheusTan2020",
+        "morpheus@textattack",
+        "cases",
+        why=_TRANSLATOR,
+        tests="translation/test_output_attacks.py",
+    ),
+    _textattack("pruthi", "Pruthi2019", "pruthi@textattack", "texts", without=("add",)),
+    _textattack(
+        "pso",
+        "PSOZang2020",
+        "pso@textattack",
+        "rates",
+        why=_POPULATION,
+        budget=1000,
+        examples=200,
+        parts=("sisters",),
+    ),
+    _textattack("pwws", "PWWSRen2019", "pwws@textattack", "texts", parts=("wordnet",)),
+    _textattack(
+        "seq2sick",
+        "Seq2SickCheng2018BlackBox",
+        "seq2sick@textattack",
+        "cases",
+        why=_TRANSLATOR,
+        tests="translation/test_output_attacks.py",
+    ),
+    _textattack("spanish", "SpanishRecipe", "", "absent", why="Spanish is not attacked yet"),
+    _textattack(
+        "textbugger",
+        "TextBuggerLi2018",
+        "textbugger@textattack",
+        "rates",
+        why="three of five kinds of bugs are drawn",
+        parts=("vectors", "encoder", "look-alikes"),
+        examples=200,
+    ),
+    _textattack(
+        "textfooler",
+        "TextFoolerJin2019",
+        "textfooler@textattack",
+        "texts",
+        parts=("vectors", "encoder"),
+    ),
+)
+
+OPENATTACK = (
+    _openattack(
+        "BAEAttacker", "bae-r-and-i@paper", _LIST + "a rejected word stays in the text", "attacks/test_bae.py"
+    ),
+    _openattack(
+        "BERTAttacker",
+        "bert-attack@paper",
+        _LIST + "36 words a place, the last word never ranked, a rejected word stays in the text",
+        "attacks/test_bert_attack.py",
+    ),
+    _openattack(
+        "DeepWordBugAttacker",
+        "deepwordbug@paper",
+        _LIST + "otherwise the article's",
+        "attacks/test_attacks.py",
+    ),
+    _openattack("FDAttacker", "", _LATER, how="absent"),
+    _openattack("GANAttacker", "", "its trained generator can be had nowhere", how="absent"),
+    _openattack("GEOAttacker", "", "switched off in OpenAttack itself; " + _LATER, how="absent"),
+    _openattack(
+        "GeneticAttacker",
+        "alzantot@paper",
+        _LIST + "20 texts, 20 generations, weights by the score, no language model",
+        "attacks/test_population.py",
+    ),
+    _openattack(
+        "HotFlipAttacker", "", "no gradient in it: the first neighbour that flips; " + _LATER, how="absent"
+    ),
+    _openattack(
+        "PSOAttacker",
+        "pso@paper",
+        _LIST + "its particles' bests start at -1 and never change",
+        "attacks/test_population.py",
+    ),
+    _openattack("PWWSAttacker", "pwws@paper", _LIST + "no entities", "attacks/test_pwws.py"),
+    _openattack("SCPNAttacker", "", "its two models and its parser can be had nowhere", how="absent"),
+    _openattack("SEAAttacker", "", "named in its README, without code in 2.1.1", how="absent"),
+    _openattack(
+        "TextBuggerAttacker",
+        "textbugger@textattack",
+        _LIST + "blanks in short words only, any two inner letters swapped, no similarity",
+        "attacks/test_word_attacks.py",
+    ),
+    _openattack(
+        "TextFoolerAttacker",
+        "textfooler@code",
+        _LIST + "one short text lowers the threshold for all that follow",
+        "attacks/test_attacks.py",
+    ),
+    _openattack("UATAttacker", "", _LATER, how="absent"),
+    _openattack(
+        "VIPERAttacker",
+        "viper@dces",
+        _LIST + "draws up to 120 times, the farther look-alike the likelier",
+        "attacks/test_disguise.py",
+    ),
+)
+
+ROWS = TEXTATTACK + OPENATTACK
+
+
+def row(name: str) -> Row:
+    """The row of a recipe of TextAttack."""
+    return next(row for row in TEXTATTACK if row.name == name)
