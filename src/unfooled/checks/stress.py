@@ -67,7 +67,7 @@ from unfooled.errors import (
 from unfooled.plugins import registry
 from unfooled.runs.attack import PREFLIGHT_EXAMPLES, Run
 from unfooled.runs.identity import differences
-from unfooled.runs.row_choice import take
+from unfooled.runs.row_choice import take, taken
 from unfooled.runs.task import task_for
 from unfooled.victims.loading import GivenVictim, as_victim
 
@@ -317,7 +317,10 @@ class _Work:
         return Looks.from_dict(self.state["looks"])
 
     def _rows(self) -> Dataset:
-        return take(self.data, self.rows, seed=self.settings.seed, first=self.first)
+        rows, notice = taken(self.data, self.rows, seed=self.settings.seed, first=self.first)
+        if notice and notice not in self.cautions:
+            self.cautions.append(notice)
+        return rows
 
     def _readable(self, most: int) -> list[Example]:
         rows = take(self._rows(), most, seed=self.settings.seed, first=self.first)

@@ -11,7 +11,7 @@ import typer
 
 from unfooled.cli.command import option
 from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions, one_kind_of_rows
+from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions, RowOptions
 from unfooled.cli.values import listed, pairs, slug
 from unfooled.errors import UserError
 from unfooled.plugins import registry
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attack(Data, Clean, LabelMap, ModelOptions):
+class Attack(Data, RowOptions, Clean, LabelMap, ModelOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled attack --model model.skops --data reviews.csv --attack textfooler --limit 500 --out runs/x
@@ -43,8 +43,6 @@ Examples:
     data: str = option(..., "CSV, TSV, JSONL (.gz), Parquet, datasets folder, set name.", "-d")
     attack: str = option("textfooler", "A name from `unfooled attacks`.", "-a")
     out: Path | None = option(None, "Folder of the run. [default: runs/…]", "-o")
-    limit: int | None = option(None, "Attack N rows: a seeded sample, each class in its share.", "-n", min=1)
-    first: int | None = option(None, "Attack the first N rows instead.", min=1)
     sample: int | None = option(None, "Attack N rows drawn at random (seeded).", min=1)
     final: bool = option(False, "Fix the number of rows: the run cannot grow, and one look may judge it.")
     workers: int = option(1, "Processes; one per core is best.", "-w", min=1)
@@ -83,7 +81,7 @@ Examples:
         from unfooled.report.terminal import show_run
         from unfooled.runs.attack import attack
 
-        one_kind_of_rows(self.first, self.limit)
+        self.check_rows()
         out = self.out or Path("runs") / slug(self.attack, self.model, self.data)
         recipe = chosen_recipe(self)
         victim = self.load_model(self.model)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import typer
 
 from unfooled.cli.command import argument, option
-from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions
+from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions, RowOptions
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Data, Clean, LabelMap, ModelOptions):
+class Compare(Data, RowOptions, Clean, LabelMap, ModelOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled compare models/lstm models/svm models/bert --data reviews.csv --out comparison
@@ -30,7 +30,6 @@ Examples:
     models: tuple[str, ...] = argument(..., "Models, each as for `attack --model`.")
     data: str = option(..., "Labelled texts that none of them was trained on.", "-d")
     out: Path | None = option(None, "Folder for compare.csv, compare.svg, compare.png.", "-o")
-    limit: int | None = option(None, "The first N rows only.", "-n", min=1)
     bare: bool = option(False, "Also time a bare forward loop, to compare the speed with.")
     json: bool = option(False, "Print the result as JSON and nothing else.")
 
@@ -40,7 +39,7 @@ Examples:
         from unfooled.checks.compare import compare, plot, write_csv
         from unfooled.report.terminal_tables import models_table
 
-        data = self.load(self.data, limit=self.limit, clean=self.clean)
+        data = self.choose_rows(self.load(self.data, clean=self.clean))
         with Console(stderr=True, quiet=self.json).status("") as status:
             measured = compare(_loaded(self, status), data, label_map=self.mapped_labels(), bare=self.bare)
         title = f"{data.name}, {self.split}: {measured[0].n:,} texts"

@@ -11,7 +11,7 @@ import typer
 
 from unfooled.cli.command import argument, option
 from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.options import Data, LabelMap, Thresholds, TrustOptions, one_kind_of_rows
+from unfooled.cli.options import Data, LabelMap, RowOptions, Thresholds, TrustOptions
 from unfooled.cli.values import listed, pairs, slug
 from unfooled.errors import UserError
 
@@ -50,7 +50,7 @@ class NamedModels(LabelMap, Thresholds, TrustOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluate(Data, NamedModels):
+class Evaluate(Data, RowOptions, NamedModels):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled evaluate --models base=m/bert retuned=m/retuned fact=m/fact five=five:fact --data mr --limit 500
@@ -72,7 +72,6 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
     attack: str = option("textfooler", "A name from `unfooled attacks`.", "-a")
     out: Path | None = option(None, "Folder of all runs. [default: runs/evaluate-…]", "-o")
     limit: int | None = option(None, "Attack N rows, a seeded sample by classes. [default: 500]", "-n", min=1)
-    first: int | None = option(None, "Attack the first N rows instead.", min=1)
     sample: int | None = option(None, "Use N rows drawn at random (seeded).", min=1)
     clean_limit: int = option(2000, "Clean accuracy on up to N rows; they are cheap.", min=1)
     base: str | None = option(None, "Model to compare with. [default: base]")
@@ -109,7 +108,7 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
         if not self.models or self.data is None:
             missing = "--data" if self.models else "NAME=MODEL"
             raise UserError(f"{missing} is missing", "see unfooled evaluate --help; --list shows the checks")
-        one_kind_of_rows(self.first, self.limit)
+        self.check_rows()
         named = self.names()
         out = self.out or Path("runs") / f"evaluate-{slug(self.attack, self.data)}"
         recipe = _recipe(self)

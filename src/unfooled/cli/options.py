@@ -5,7 +5,9 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
 
 from unfooled.cli.command import Command, option
 from unfooled.cli.values import columns, listed, literal, pairs, settings, several
@@ -15,6 +17,9 @@ from unfooled.trust import trusting
 if TYPE_CHECKING:
     from unfooled.core.victim import Victim
     from unfooled.data.dataset import Dataset
+    from unfooled.runs.task import Examples
+
+E = TypeVar("E", bound="Examples")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,14 +112,38 @@ class ModelOptions(Thresholds, TrustOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingOptions(Data):
+class RowOptions(Command):
+    """Commands that can do with fewer rows than there are."""
+
+    limit: int | None = option(None, "N rows only: a seeded sample, each class in its share.", "-n", min=1)
+    first: int | None = option(None, "The first N rows instead.", min=1)
+
+    def check_rows(self) -> None:
+        if self.first is not None and self.limit is not None:
+            raise UserError("--first and --limit contradict each other", "give one of them")
+
+    def choose_rows(self, data: E, *, seed: int = 0, otherwise: int | None = None) -> E:
+        """What --limit or --first asks for; without them `otherwise` many. A class without a row is said."""
+        from unfooled.runs.row_choice import taken
+
+        self.check_rows()
+        count = self.first or self.limit or otherwise
+        if count is None:
+            return data
+        rows, notice = taken(data, count, seed=seed, first=self.first is not None)
+        if notice:
+            typer.echo(f"note: {notice}", err=True)
+        return rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions(Data, RowOptions):
     """Commands that train a model."""
 
     data: str | None = option(None, "Labelled texts or pairs to train on.", "-d")
     valid: str | None = option(None, "Validation: share of the rows, file, or split. [default: 0.1]")
     set_: tuple[str, ...] = option((), "Any other setting: name=value.", "--set")
     split: str = "train"
-    limit: int | None = option(None, "Train on the first N rows only.", "-n", min=1)
     restart: bool = option(False, "Replace what the folder holds.")
     json: bool = option(False, "Print the result as JSON and nothing else.")
 
@@ -136,11 +165,6 @@ class TrainingOptions(Data):
             pass
         named = Path(self.valid).expanduser().exists() or self.valid.startswith("hf:") or "," in self.valid
         return self.load(self.valid) if named else self.load(data, split=self.valid)
-
-
-def one_kind_of_rows(first: int | None, limit: int | None) -> None:
-    if first is not None and limit is not None:
-        raise UserError("--first and --limit contradict each other", "give one of them")
 
 
 def check_resume(*, resume: bool, restart: bool) -> None:

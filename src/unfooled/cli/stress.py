@@ -11,13 +11,13 @@ import typer
 
 from unfooled.cli.command import option
 from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions, one_kind_of_rows
+from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions, RowOptions
 from unfooled.cli.values import slug
 from unfooled.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class StressCommand(Data, Clean, LabelMap, ModelOptions):
+class StressCommand(Data, RowOptions, Clean, LabelMap, ModelOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled stress --model models/lstm --data mr --limit 200 --out runs/worst
@@ -33,8 +33,6 @@ Then: unfooled gate runs/worst --min-aua 0.4 · unfooled leaderboard runs/* -o p
     data: str | None = option(None, "Labelled texts that it was not trained on.", "-d")
     suite: str | None = option(None, "Suite of attacks, see --list. [default: as the model allows]")
     out: Path | None = option(None, "Folder of all runs. [default: runs/stress-…]", "-o")
-    limit: int | None = option(None, "Attack N rows, a seeded sample by classes.", "-n", min=1)
-    first: int | None = option(None, "Attack the first N rows instead.", min=1)
     sample: int | None = option(None, "Attack N rows drawn at random (seeded).", min=1)
     every: bool = option(False, "Each attack on every row: dearer, tells what each breaks alone.")
     without: tuple[str, ...] = option((), "Leave an attack of the suite out; repeatable.")
@@ -67,7 +65,7 @@ Then: unfooled gate runs/worst --min-aua 0.4 · unfooled leaderboard runs/* -o p
         from unfooled.report.live_checks import LiveWatcher
         from unfooled.report.stress import PAGE, print_stress, write_page
 
-        one_kind_of_rows(self.first, self.limit)
+        self.check_rows()
         if self.list_:
             listed = [suite.to_json() | {"summary": suite.summary} for suite in all_suites()]
             typer.echo(json.dumps(listed, indent=2) if self.json else suites_table())

@@ -10,13 +10,13 @@ from typing import ClassVar
 import typer
 
 from unfooled.cli.command import option
-from unfooled.cli.options import Data
+from unfooled.cli.options import Data, RowOptions
 from unfooled.cli.values import listed, pairs
 from unfooled.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words(Data):
+class Words(Data, RowOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled words --data train.csv --out words.json
@@ -27,7 +27,6 @@ Examples:
     data: str = option(..., "Labelled training texts: file, folder, set.", "-d")
     out: Path = option(Path("words.json"), "The word file to write.", "-o")
     top: int = option(5, "How many words of each class to show.", min=1)
-    limit: int | None = option(None, "The first N rows only.", "-n", min=1)
     split: str = "train"
     edit: str | None = option(None, "Which text column of a pair is counted. [default: the last]")
     label_map: str | None = option(None, "Other names for the classes: old=new, comma-separated.")
@@ -43,7 +42,7 @@ Examples:
         from unfooled.training.class_words import count_class_words
 
         _check_free(self.out, force=self.force)
-        data = self.load(self.data, edit=self.edit, limit=self.limit)
+        data = self.choose_rows(self.load(self.data, edit=self.edit))
         console = Console(stderr=True, quiet=self.json)
         examples = track(data, "counting words", total=len(data), console=console, transient=True)
         names = pairs(listed(self.label_map) or (), "--label-map")
