@@ -149,7 +149,7 @@ def _fall(change: ScoreChange) -> str:
     _, low, high = change.change
     return (
         f"{name} goes from {change.before[0]:.1f} to {change.after[0]:.1f} "
-        f"(change {low:+.1f} to {high:+.1f}, paired bootstrap over {change.n:,} sentences)."
+        f"(change {low:+.1f} to {high:+.1f}, 95 % interval over {change.n:,} sentences)."
     )
 
 
