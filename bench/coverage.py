@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import product
 from statistics import NormalDist
 from typing import NamedTuple
@@ -180,6 +181,7 @@ def correlation(strength: float, n: int, trials: int) -> Coverage:
 _VOCABULARY, _SENTENCES = 2000, 2000
 
 
+@lru_cache
 def sentences() -> tuple[list[str], list[str], list[str]]:
     """References, translations of mixed quality, and what became of these under an attack."""
     rng = np.random.default_rng(4)

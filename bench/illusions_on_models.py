@@ -19,7 +19,6 @@ from unfooled.core.recipe import load_recipe, with_everywhere
 from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
-from unfooled.victims.impostors import Overconfident, Rounded
 from unfooled.victims.loading import load_victim
 
 
@@ -31,8 +30,6 @@ def planted(base: Victim, train: Dataset, test: Dataset) -> dict[str, Victim]:
         "memorised, exact": Memorising(base, rows),
         "memorised, fuzzy": Memorising(base, rows, alike=0.5),
         "remembers": Remembering(base),
-        "overconfident": Overconfident(base),
-        "rounded": Rounded(base, decimals=1),
     }
 
 

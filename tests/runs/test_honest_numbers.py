@@ -235,7 +235,7 @@ def test_the_table_leads_with_the_recall_of_the_class(tmp_path: Path) -> None:
     assert [one["class"] for one in told["recalls"]] == ["fine", "offensive"]
     assert told["recalls"][0]["under_attack"] is None  # its rows were not attacked
     assert (
-        "recall of offensive before and under attack"
+        "recall of offensive under attack"
         in write_html([run.path], tmp_path / "p.html").read_text()
     )
     every = attack(victim, posts(6), "deepwordbug", out=tmp_path / "every").summary()

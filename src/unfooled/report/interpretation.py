@@ -104,9 +104,10 @@ def judge(summary: Summary) -> RunVerdict:
         told += "".join(f" {_fall(change)}" for change in summary.outputs[:1])
     else:
         what = f"recall of {summary.only}" if summary.only else "accuracy"
+        under = summary.accuracy_under_attack
         told = (
             f"The attack breaks {said} that the model got right; {what} falls from "
-            f"{summary.accuracy_before.value:.0%} to {summary.accuracy_under_attack.value:.0%}."
+            f"{summary.accuracy_before.value:.0%} to {under.value:.0%} ({under.low:.0%} to {under.high:.0%})."
         )
         if (valid := summary.accuracy_under_valid_attack) is not None and valid.n:
             told += (
