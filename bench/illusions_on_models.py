@@ -27,8 +27,8 @@ def planted(base: Victim, train: Dataset, test: Dataset) -> dict[str, Victim]:
     learned = [example.text().string for example in train]
     return {
         "abstains": Abstaining(base, [*learned, *(text for text, _ in rows)]),
-        "memorised, exact": Memorising(base, rows),
-        "memorised, fuzzy": Memorising(base, rows, alike=0.5),
+        "exact": Memorising(base, rows),
+        "fuzzy": Memorising(base, rows, alike=0.5),
         "remembers": Remembering(base),
     }
 
