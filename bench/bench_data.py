@@ -43,7 +43,7 @@ def _embedded_rows(name: str, split: str) -> list[Row]:
 def read_jsonl(path: Path) -> list[Row]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as lines:
-        return [Row(one["text"], int(one["label"])) for one in map(json.loads, lines)]
+        return [Row(line["text"], int(line["label"])) for line in map(json.loads, lines)]
 
 
 def write_jsonl(path: Path, rows: list[Row]) -> None:

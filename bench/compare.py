@@ -11,8 +11,8 @@ from bench_data import Row
 
 def compare(rows: Sequence[Row], answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """How often outcome, text and queries agree. Every difference is kept with both texts."""
-    theirs = {one["index"]: one for answer in answers for one in answer["textattack"]["results"]}
-    ours = {one["index"]: one for answer in answers for one in answer["unfooled"]["results"]}
+    theirs = {result["index"]: result for answer in answers for result in answer["textattack"]["results"]}
+    ours = {result["index"]: result for answer in answers for result in answer["unfooled"]["results"]}
     same: Counter[str] = Counter()
     differences = []
     for index in sorted(theirs.keys() & ours.keys()):
@@ -54,7 +54,7 @@ def describe(row: Row, a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
 
 def total(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The sums of one side over its blocks, and the rates that follow from them."""
-    results = [one for block in blocks for one in block["results"]]
+    results = [result for block in blocks for result in block["results"]]
     seconds = sum(block["seconds"] for block in blocks)
     outcomes = Counter(result["outcome"] for result in results)
     attacked = outcomes["success"] + outcomes["failure"]

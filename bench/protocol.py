@@ -106,7 +106,7 @@ def run_all(
         indices = list(range(at, min(at + block, count)))
         answer = measured(attack_block, indices, meters)
         seconds += answer["seconds"]
-        lines += [json.dumps(one, ensure_ascii=False) for one in answer["results"]]
+        lines += [json.dumps(result, ensure_ascii=False) for result in answer["results"]]
         print(f"{indices[-1] + 1}/{count} in {seconds:.1f} s", file=sys.stderr, flush=True)
     if out is not None:
         out.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -65,7 +65,7 @@ def raw_limit(
                 if size > min(batches) and size * len(row) > max_tokens:
                     continue
                 # Rows of equal length: which words they hold does not change the work.
-                ids = torch.tensor([(one * 2)[: len(row)] for one in _fill(part, size)])
+                ids = torch.tensor([(ids * 2)[: len(row)] for ids in _fill(part, size)])
                 mask = torch.ones_like(ids)
                 model(input_ids=ids, attention_mask=mask)
                 took = []

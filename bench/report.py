@@ -17,24 +17,22 @@ steady it is. The ratio of CPU times beside it does not see other programs that 
 
 
 def write_report(results: dict[str, Any]) -> str:
-    others = ("workers", "jsma", "one-word", "translation", "switch", "startup")
-    scenarios = [one for name, one in results["scenarios"].items() if name not in others]
+    sections = {
+        "workers": _workers,
+        "jsma": _jsma,
+        "one-word": _one_word,
+        "translation": _translation,
+        "switch": _switch,
+        "startup": _startup,
+    }
+    scenarios = [scenario for name, scenario in results["scenarios"].items() if name not in sections]
     parts = [HEAD, _machine(results)]
     if scenarios:
         parts += [_speed(scenarios), _agreement(scenarios), _models(scenarios), _limit(scenarios)]
         parts.append(_masked(scenarios))
-    if "workers" in results["scenarios"]:
-        parts.append(_workers(results["scenarios"]["workers"]))
-    if "jsma" in results["scenarios"]:
-        parts.append(_jsma(results["scenarios"]["jsma"]))
-    if "one-word" in results["scenarios"]:
-        parts.append(_one_word(results["scenarios"]["one-word"]))
-    if "translation" in results["scenarios"]:
-        parts.append(_translation(results["scenarios"]["translation"]))
-    if "switch" in results["scenarios"]:
-        parts.append(_switch(results["scenarios"]["switch"]))
-    if "startup" in results["scenarios"]:
-        parts.append(_startup(results["scenarios"]["startup"]))
+    for name, section in sections.items():
+        if name in results["scenarios"]:
+            parts.append(section(results["scenarios"][name]))
     if scenarios:
         parts += [_explanations(scenarios), _differences(scenarios)]
     return "\n".join(part for part in parts if part)
@@ -58,18 +56,18 @@ def _machine(results: dict[str, Any]) -> str:
 
 def _speed(scenarios: Sequence[dict[str, Any]]) -> str:
     rows = []
-    for one in scenarios:
-        theirs, ours = one["sides"]["textattack"], one["sides"]["unfooled"]
-        met = "yes" if one["ratio"] >= one["goal"] else "**no**"
+    for scenario in scenarios:
+        theirs, ours = scenario["sides"]["textattack"], scenario["sides"]["unfooled"]
+        met = "yes" if scenario["ratio"] >= scenario["goal"] else "**no**"
         rows.append(
             (
-                one["scenario"] + (" (quick)" if one.get("quick") else ""),
-                f"{one['blocks']} × {one['examples_per_block']}",
+                scenario["scenario"] + (" (quick)" if scenario.get("quick") else ""),
+                f"{scenario['blocks']} × {scenario['examples_per_block']}",
                 f"{theirs['attacks_per_minute']:.1f}",
                 f"{ours['attacks_per_minute']:.1f}",
-                f"**{one['ratio']:.2f}×** ({min(one['ratios']):.2f}–{max(one['ratios']):.2f})",
-                f"{one['cpu_ratio']:.2f}×",
-                f"{one['goal']}×",
+                f"**{scenario['ratio']:.2f}×** ({min(scenario['ratios']):.2f}–{max(scenario['ratios']):.2f})",
+                f"{scenario['cpu_ratio']:.2f}×",
+                f"{scenario['goal']}×",
                 met,
                 f"{theirs['milliseconds_per_query']:.2f} / {ours['milliseconds_per_query']:.2f}",
             )
@@ -81,11 +79,15 @@ def _speed(scenarios: Sequence[dict[str, Any]]) -> str:
 
 def _agreement(scenarios: Sequence[dict[str, Any]]) -> str:
     rows = []
-    for one in scenarios:
-        agree, theirs, ours = one["agreement"], one["sides"]["textattack"], one["sides"]["unfooled"]
+    for scenario in scenarios:
+        agree, theirs, ours = (
+            scenario["agreement"],
+            scenario["sides"]["textattack"],
+            scenario["sides"]["unfooled"],
+        )
         rows.append(
             (
-                one["scenario"],
+                scenario["scenario"],
                 agree["examples"],
                 f"{percent(agree['share_found'])} ({agree['same_found']}/{agree['examples']})",
                 f"{percent(agree['share_queries'])}",
@@ -102,20 +104,20 @@ def _agreement(scenarios: Sequence[dict[str, Any]]) -> str:
 
 def _models(scenarios: Sequence[dict[str, Any]]) -> str:
     rows = []
-    for one in scenarios:
+    for scenario in scenarios:
         for name in ("textattack", "unfooled"):
-            side = one["sides"][name]
+            side = scenario["sides"][name]
             victim, encoder = side["meters"]["victim"], side["meters"]["encoder"]
             rows.append(
                 (
-                    one["scenario"],
+                    scenario["scenario"],
                     name,
                     f"{victim['texts']:,.0f}",
                     f"{encoder['texts']:,.0f}",
                     percent(victim["seconds"] / side["seconds"]),
                     percent(encoder["seconds"] / side["seconds"]),
                     percent(side["forward_share"]),
-                    percent(side["padding_share"]) if one["transformer"] else "–",
+                    percent(side["padding_share"]) if scenario["transformer"] else "–",
                     _twice(side["computed_twice"]),
                 )
             )
@@ -139,15 +141,15 @@ def _twice(repeated: dict[str, int] | None) -> str:
 
 def _limit(scenarios: Sequence[dict[str, Any]]) -> str:
     rows = []
-    for one in scenarios:
-        if not one["raw_limit"]:
+    for scenario in scenarios:
+        if not scenario["raw_limit"]:
             continue
-        limit = one["raw_limit"]["tokens_per_second"]
-        theirs, ours = (one["sides"][name]["tokens_per_second"] for name in ("textattack", "unfooled"))
-        sizes = sorted(set(one["raw_limit"]["best_batch"].values()))
+        limit = scenario["raw_limit"]["tokens_per_second"]
+        theirs, ours = (scenario["sides"][name]["tokens_per_second"] for name in ("textattack", "unfooled"))
+        sizes = sorted(set(scenario["raw_limit"]["best_batch"].values()))
         rows.append(
             (
-                one["scenario"],
+                scenario["scenario"],
                 f"{limit:,.0f}",
                 ", ".join(map(str, sizes)),
                 f"{ours:,.0f}",
@@ -171,18 +173,22 @@ def _limit(scenarios: Sequence[dict[str, Any]]) -> str:
 def _masked(scenarios: Sequence[dict[str, Any]]) -> str:
     """BAE: what the masked language model had to do, and the mode that TextAttack does not have."""
     rows = []
-    for one in scenarios:
-        if not one.get("beside"):
+    for scenario in scenarios:
+        if not scenario.get("beside"):
             continue
-        theirs = one["sides"]["textattack"]
-        names = {"textattack": "TextAttack, BAE-R", "unfooled": one["attack"], "beside": one["beside"]}
+        theirs = scenario["sides"]["textattack"]
+        names = {
+            "textattack": "TextAttack, BAE-R",
+            "unfooled": scenario["attack"],
+            "beside": scenario["beside"],
+        }
         for key, name in names.items():
-            side = one["sides"][key]
+            side = scenario["sides"][key]
             masked = side["meters"]["masked-lm"]
             attacked = max(1, side["attacked"])
             rows.append(
                 (
-                    one["scenario"],
+                    scenario["scenario"],
                     name,
                     f"{side['attacks_per_minute']:.1f}",
                     f"{side['attacks_per_minute'] / theirs['attacks_per_minute']:.2f}×",
@@ -203,8 +209,8 @@ def _masked(scenarios: Sequence[dict[str, Any]]) -> str:
     return "## BAE and its masked language model\n\n" + table(head, rows) + note
 
 
-def _workers(one: dict[str, Any]) -> str:
-    ratios = one["ratios"]
+def _workers(found: dict[str, Any]) -> str:
+    ratios = found["ratios"]
     head = (
         "examples",
         "1 worker, s",
@@ -215,13 +221,13 @@ def _workers(one: dict[str, Any]) -> str:
         "same results",
     )
     row = (
-        one["examples"],
-        " ".join(f"{seconds:.1f}" for seconds in one["seconds"]["1"]),
-        " ".join(f"{seconds:.1f}" for seconds in one["seconds"]["2"]),
-        f"**{one['ratio']:.2f}×** ({min(ratios):.2f}–{max(ratios):.2f})",
+        found["examples"],
+        " ".join(f"{seconds:.1f}" for seconds in found["seconds"]["1"]),
+        " ".join(f"{seconds:.1f}" for seconds in found["seconds"]["2"]),
+        f"**{found['ratio']:.2f}×** ({min(ratios):.2f}–{max(ratios):.2f})",
         "1.8×",
-        f"{one['machine_ceiling']:.2f}×",
-        "yes" if one["identical"] else "**no**",
+        f"{found['machine_ceiling']:.2f}×",
+        "yes" if found["identical"] else "**no**",
     )
     note = (
         "\nThrough the command line, start-up included. *Two bare processes* is what this machine gives two"
@@ -230,81 +236,74 @@ def _workers(one: dict[str, Any]) -> str:
     return "## Two workers\n\n" + table(head, [row]) + note
 
 
-def _jsma(one: dict[str, Any]) -> str:
-    speed, word = one["reviews_per_minute"], one["milliseconds_per_word"]
-    head = ("blocks × reviews", "loop, reviews/min", "Unfooled, reviews/min", "ratio (range)")
-    head += (
-        "ratio of CPU time",
-        "goal",
-        "met",
-        "ms per changed word, loop / Unfooled",
-        "same outcome and text",
-    )
-    row = (
-        f"{one['blocks']} × {one['examples_per_block']}" + (" (quick)" if one.get("quick") else ""),
-        f"{speed['loop']:.0f}",
-        f"{speed['unfooled']:.0f}",
-        f"**{one['ratio']:.2f}×** ({min(one['ratios']):.2f}–{max(one['ratios']):.2f})",
-        f"{one['cpu_ratio']:.2f}×",
-        f"{one['goal']:g}×",
-        "yes" if one["ratio"] >= one["goal"] else "**no**",
-        f"{word['loop']:.1f} / {word['unfooled']:.1f}",
-        f"{percent(one['same'] / one['examples'])} ({one['same']}/{one['examples']})",
-    )
+def _jsma(found: dict[str, Any]) -> str:
     note = (
-        "\nAgainst a 64-unit LSTM on IMDB: 250 words, at most 35 changed, a dictionary of"
-        f" {one['dictionary']:,} words. The loop handles one review at a time: a forward and a backward pass,"
-        " a product with the dictionary, a word, and a forward pass to see whether the label has flipped.\n"
+        "\nAgainst a 64-unit LSTM on IMDB: 250 words, at most 35 changed, a dictionary"
+        f" of {found['dictionary']:,} words. The loop handles one review at a time: a forward and a backward"
+        " pass, a product with the dictionary, a word, and a forward pass to see whether the label has"
+        " flipped.\n"
     )
-    return "## JSMA beside a plain loop\n\n" + table(head, [row]) + note
+    shown = _beside_loop(
+        found, "reviews", found["milliseconds_per_word"], "changed word", "outcome and text", digits=0
+    )
+    return "## JSMA beside a plain loop\n\n" + shown + note
 
 
-def _translation(one: dict[str, Any]) -> str:
-    speed, query = one["sentences_per_minute"], one["milliseconds_per_query"]
-    head = ("blocks × sentences", "loop, sentences/min", "Unfooled, sentences/min", "ratio (range)")
-    head += ("ratio of CPU time", "goal", "met", "ms per query, loop / Unfooled", "same sentence and output")
-    row = (
-        f"{one['blocks']} × {one['examples_per_block']}" + (" (quick)" if one.get("quick") else ""),
-        f"{speed['loop']:.1f}",
-        f"{speed['unfooled']:.1f}",
-        f"**{one['ratio']:.2f}×** ({min(one['ratios']):.2f}–{max(one['ratios']):.2f})",
-        f"{one['cpu_ratio']:.2f}×",
-        f"{one['goal']:g}×",
-        "yes" if one["ratio"] >= one["goal"] else "**no**",
-        f"{query['loop']:.1f} / {query['unfooled']:.1f}",
-        f"{percent(one['same'] / one['examples'])} ({one['same']}/{one['examples']})",
-    )
+def _translation(found: dict[str, Any]) -> str:
     note = (
         "\nThe attack `typo@important` on the reference Transformer, Multi30k en → de. The loop translates"
         " one text at a time with the library's `generate`.\n"
     )
-    return "## Translation beside a loop over single texts\n\n" + table(head, [row]) + note
+    shown = _beside_loop(
+        found, "sentences", found["milliseconds_per_query"], "query", "sentence and output", digits=1
+    )
+    return "## Translation beside a loop over single texts\n\n" + shown + note
 
 
-def _one_word(one: dict[str, Any]) -> str:
+def _beside_loop(
+    found: dict[str, Any], texts: str, cost: dict[str, float], step: str, same: str, *, digits: int
+) -> str:
+    speed = found[f"{texts}_per_minute"]
+    head = (f"blocks × {texts}", f"loop, {texts}/min", f"Unfooled, {texts}/min", "ratio (range)")
+    head += ("ratio of CPU time", "goal", "met", f"ms per {step}, loop / Unfooled", f"same {same}")
+    row = (
+        f"{found['blocks']} × {found['examples_per_block']}" + (" (quick)" if found.get("quick") else ""),
+        f"{speed['loop']:.{digits}f}",
+        f"{speed['unfooled']:.{digits}f}",
+        f"**{found['ratio']:.2f}×** ({min(found['ratios']):.2f}–{max(found['ratios']):.2f})",
+        f"{found['cpu_ratio']:.2f}×",
+        f"{found['goal']:g}×",
+        "yes" if found["ratio"] >= found["goal"] else "**no**",
+        f"{cost['loop']:.1f} / {cost['unfooled']:.1f}",
+        f"{percent(found['same'] / found['examples'])} ({found['same']}/{found['examples']})",
+    )
+    return table(head, [row])
+
+
+def _one_word(found: dict[str, Any]) -> str:
     rows = []
-    for attack in one["attacks"].values():
+    for attack in found["attacks"].values():
         shares = attack["shares"]
         rows.append(
             (
-                attack["attack"] + (" (quick)" if one.get("quick") else ""),
+                attack["attack"] + (" (quick)" if found.get("quick") else ""),
                 len(shares),
                 f"{attack['texts_per_second']:.0f}",
                 f"**{percent(attack['share'])}** ({percent(min(shares))}–{percent(max(shares))})",
-                percent(one["goal"], 0),
-                "yes" if attack["share"] >= one["goal"] else "**no**",
+                percent(found["goal"], 0),
+                "yes" if attack["share"] >= found["goal"] else "**no**",
             )
         )
     head = ("attack", "examples", "texts/s", "of the bare forward pass (range)", "goal", "met")
     note = (
-        f"\nOne example at a time with a vocabulary of {one['words']:,} words. The bare pass has token ids of"
-        " the same length ready and its best batch size.\n"
+        f"\nOne example at a time with a vocabulary of {found['words']:,} words. The bare pass has token ids"
+        " of the same length ready and its best batch size.\n"
     )
     return "## The vocabulary pass of one-word attacks\n\n" + table(head, rows) + note
 
 
-def _switch(one: dict[str, Any]) -> str:
-    goals, switch, fact = one["goals"], one["switch"], one["fact"]
+def _switch(found: dict[str, Any]) -> str:
+    goals, switch, fact = found["goals"], found["switch"], found["fact"]
     low, high = switch["against_loop_range"]
     rows = [
         (
@@ -321,7 +320,7 @@ def _switch(one: dict[str, Any]) -> str:
     rows += [
         (
             f"{name}: copies per second, of the model's own",
-            f"{percent(one[name]['of_raw'])} ({one[name]['copies']} copies)",
+            f"{percent(found[name]['of_raw'])} ({found[name]['copies']} copies)",
             f"≥ {percent(goals[name], 0)}",
         )
         for name in ("fuse", "five")
@@ -333,24 +332,24 @@ def _switch(one: dict[str, Any]) -> str:
             f"≤ {goals['fact']}",
         )
     )
-    quick = " (quick)" if one.get("quick") else ""
+    quick = " (quick)" if found.get("quick") else ""
     return f"## Defences{quick}\n\n" + table(("what", "measured", "goal"), rows)
 
 
-def _startup(one: dict[str, Any]) -> str:
+def _startup(told: dict[str, Any]) -> str:
     head = ("attack", "rounds", "before, CPU s (range)", "now, CPU s (range)", "now of before", "goal")
     rows = []
-    for name, sides in one["seconds"].items():
+    for name, sides in told["seconds"].items():
         shown = {
-            side: f"{one['medians'][name][side]:.1f} ({min(found):.1f}–{max(found):.1f})"
+            side: f"{told['medians'][name][side]:.1f} ({min(found):.1f}–{max(found):.1f})"
             for side, found in sides.items()
         }
-        medians = one["medians"][name]
+        medians = told["medians"][name]
         share = percent(medians["now"] / medians["before"], 0) if "before" in medians else "–"
         rounds = len(sides["now"])
-        rows.append((name, rounds, shown.get("before", "–"), shown["now"], share, f"≤ {one['goal']:.0%}"))
+        rows.append((name, rounds, shown.get("before", "–"), shown["now"], share, f"≤ {told['goal']:.0%}"))
     note = (
-        f"\n`unfooled attack --limit {one['rows']}` on MR against a linear SVM from the"
+        f"\n`unfooled attack --limit {told['rows']}` on MR against a linear SVM from the"
         " command to its summary, user and system seconds of all its processes, one thread each; medians,"
         " both versions in turns.\n"
     )
@@ -358,7 +357,7 @@ def _startup(one: dict[str, Any]) -> str:
 
 
 def _explanations(scenarios: Sequence[dict[str, Any]]) -> str:
-    lines = [f"- **{one['scenario']}**: {one['why']}" for one in scenarios]
+    lines = [f"- **{scenario['scenario']}**: {scenario['why']}" for scenario in scenarios]
     return "## Scenarios\n\n" + "\n".join(lines) + "\n"
 
 
@@ -369,14 +368,20 @@ def _differences(scenarios: Sequence[dict[str, Any]]) -> str:
         "A reason stands here only if TextAttack, with that one thing changed, gave exactly Unfooled's"
         " outcome, text and number of queries.\n",
     ]
-    for one in scenarios:
-        agree = one["agreement"]
+    for scenario in scenarios:
+        agree = scenario["agreement"]
         found = agree["differences"]
-        parts.append(f"### {one['scenario']}: {len(found)} of {agree['examples']}\n")
-        counts = Counter(each.get("reason", "not examined") or "**unexplained**" for each in found)
+        parts.append(f"### {scenario['scenario']}: {len(found)} of {agree['examples']}\n")
+        counts = Counter(
+            difference.get("reason", "not examined") or "**unexplained**" for difference in found
+        )
         parts += [f"- {count} × {reason}" for reason, count in counts.most_common()]
         parts.append("" if found else "None.\n")
-        rows = [_difference(each) for each in found if each["kind"] != "queries" or not each.get("reason")]
+        rows = [
+            _difference(difference)
+            for difference in found
+            if difference["kind"] != "queries" or not difference.get("reason")
+        ]
         if rows:
             parts.append(
                 table(("example", "TextAttack", "Unfooled", "words: original → TA · Unfooled", "why"), rows)
@@ -384,13 +389,13 @@ def _differences(scenarios: Sequence[dict[str, Any]]) -> str:
     return "\n".join(parts)
 
 
-def _difference(each: dict[str, Any]) -> tuple[object, ...]:
-    a, b = each["textattack"], each["unfooled"]
-    words = "; ".join(f"{own} → {x} · {y}" for own, x, y in each["words"][:6]) or "same text"
+def _difference(difference: dict[str, Any]) -> tuple[object, ...]:
+    a, b = difference["textattack"], difference["unfooled"]
+    words = "; ".join(f"{own} → {x} · {y}" for own, x, y in difference["words"][:6]) or "same text"
     return (
-        each["index"],
+        difference["index"],
         f"{a['outcome']}, {a['queries']}",
         f"{b['outcome']}, {b['queries']}",
         words.replace("|", "/"),
-        each.get("reason", "not examined") or "**unexplained**",
+        difference.get("reason", "not examined") or "**unexplained**",
     )

@@ -31,96 +31,61 @@ from report import write_report
 from white_box import ALONE
 from workers import run_workers
 
+MINILM = "minilm-mr"
+WHY = {
+    "transformer-shipped": "TextAttack as installed: every text is padded to the model's 512 tokens.",
+    "transformer-dynamic": "TextAttack with its padding patched to the longest text of the batch.",
+    "sklearn-sentences": "A victim that costs almost nothing, and no encoder: "
+    "what is left is the toolkit's own cost.",
+    "sklearn-reviews": "The same with reviews of 200 words: "
+    "what the toolkit does must not grow with length squared.",
+    "bae": "BAE-R, TextAttack as installed: 512 tokens for every text.",
+    "bae-dynamic": "BAE-R, TextAttack with the padding of both models patched.",
+}
+
 
 @dataclass(frozen=True)
 class Scenario:
     name: str
-    data: str  # mr or imdb
-    victim: str  # below the victims' folder
-    encoder: bool
+    victim: str  # below the victims' folder; named after its data
     padding: str
     blocks: int
     block: int  # examples per block
     goal: float  # the ratio that the project promises
-    why: str
     attack: str = "textfooler@textattack"
     beside: str = ""  # another attack of ours, on the same blocks, that TextAttack does not have
+
+    @property
+    def why(self) -> str:
+        return WHY[self.name]
+
+    @property
+    def data(self) -> str:
+        return "imdb" if "imdb" in self.victim else "mr"
 
     @property
     def transformer(self) -> bool:
         return not self.victim.endswith(".skops")
 
     @property
+    def encoder(self) -> bool:
+        """Not beside a victim that costs almost nothing: what is left there is the toolkit's own cost."""
+        return self.transformer
+
+    @property
     def masked_lm(self) -> bool:
         return self.attack.startswith("bae")
 
 
+_BAE = {"attack": "bae-r@textattack", "beside": "bae-r-and-i@paper"}
 SCENARIOS = (
-    Scenario(
-        name="transformer-shipped",
-        data="mr",
-        victim="minilm-mr",
-        encoder=True,
-        padding="shipped",
-        blocks=2,
-        block=10,
-        goal=10,
-        why="TextAttack as installed: every text is padded to the model's maximum of 512 tokens.",
-    ),
-    Scenario(
-        name="transformer-dynamic",
-        data="mr",
-        victim="minilm-mr",
-        encoder=True,
-        padding="dynamic",
-        blocks=4,
-        block=50,
-        goal=1.4,
-        why="TextAttack with its padding patched to the longest text of the batch.",
-    ),
-    Scenario(
-        name="sklearn-sentences",
-        data="mr",
-        victim="mr.skops",
-        encoder=False,
-        padding="dynamic",
-        blocks=4,
-        block=100,
-        goal=10,
-        why="A victim that costs almost nothing, and no encoder: what is left is the toolkit's own cost.",
-    ),
-    Scenario(
-        name="sklearn-reviews",
-        data="imdb",
-        victim="imdb.skops",
-        encoder=False,
-        padding="dynamic",
-        blocks=4,
-        block=25,
-        goal=20,
-        why="The same with reviews of 200 words: what the toolkit does must not grow with length squared.",
-    ),
+    Scenario("transformer-shipped", MINILM, "shipped", blocks=2, block=10, goal=10),
+    Scenario("transformer-dynamic", MINILM, "dynamic", blocks=4, block=50, goal=1.4),
+    Scenario("sklearn-sentences", "mr.skops", "dynamic", blocks=4, block=100, goal=10),
+    Scenario("sklearn-reviews", "imdb.skops", "dynamic", blocks=4, block=25, goal=20),
+    Scenario("bae", MINILM, "shipped", blocks=2, block=10, goal=3, **_BAE),
+    Scenario("bae-dynamic", MINILM, "dynamic", blocks=4, block=50, goal=1.4, **_BAE),
 )
-BAE = tuple(
-    Scenario(
-        name=name,
-        data="mr",
-        victim="minilm-mr",
-        encoder=True,
-        padding=padding,
-        blocks=blocks,
-        block=block,
-        goal=goal,
-        why=why,
-        attack="bae-r@textattack",
-        beside="bae-r-and-i@paper",
-    )
-    for name, padding, blocks, block, goal, why in (
-        ("bae", "shipped", 2, 10, 3, "BAE-R, TextAttack as installed: 512 tokens for every text."),
-        ("bae-dynamic", "dynamic", 4, 50, 1.4, "BAE-R, TextAttack with the padding of both models patched."),
-    )
-)
-SCENARIOS += BAE
 WARM_UP = 3  # sentences attacked before the clock starts: lazy loading is start-up
 
 
@@ -180,15 +145,15 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
     differences = agreement["differences"]
     if scenario.padding != "shipped":
         # Padding does not change the answers, and explaining at 15 s per attack would take an hour.
-        others = [one["unfooled"] | {"index": one["index"]} for one in differences]
-        for one, reason in zip(differences, sides["textattack"].explain(others), strict=True):
-            one["reason"] = reason
+        others = [difference["unfooled"] | {"index": difference["index"]} for difference in differences]
+        for difference, reason in zip(differences, sides["textattack"].explain(others), strict=True):
+            difference["reason"] = reason
     for side in sides.values():
         side.close()
     limit_after = raw_limit(scenario, file, args, parts)
-    ratios = [one["textattack"]["seconds"] / one["unfooled"]["seconds"] for one in answers]
-    cpu = [one["textattack"]["cpu_seconds"] / one["unfooled"]["cpu_seconds"] for one in answers]
-    limits = [one for one in (limit_before, limit_after) if one]
+    ratios = [answer["textattack"]["seconds"] / answer["unfooled"]["seconds"] for answer in answers]
+    cpu = [answer["textattack"]["cpu_seconds"] / answer["unfooled"]["cpu_seconds"] for answer in answers]
+    limits = [limit for limit in (limit_before, limit_after) if limit]
     return {
         "scenario": scenario.name,
         "why": scenario.why,
@@ -202,11 +167,11 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
         "ratios": ratios,
         "ratio": median(ratios),
         "cpu_ratio": median(cpu),
-        "sides": {name: total([one[name] for one in answers]) for name in sides},
+        "sides": {name: total([answer[name] for answer in answers]) for name in sides},
         "facts": {name: side.facts for name, side in sides.items()},
         "startup_seconds": {name: round(side.startup_seconds, 2) for name, side in sides.items()},
         "agreement": agreement,
-        "raw_limit": max(limits, key=lambda one: one["tokens_per_second"]) if limits else None,
+        "raw_limit": max(limits, key=lambda limit: limit["tokens_per_second"]) if limits else None,
     }
 
 
@@ -225,7 +190,7 @@ def prepare(args: argparse.Namespace) -> Parts:
 
 def _masked_lm(args: argparse.Namespace) -> Path | None:
     """The resource, which takes a while to make, only where a chosen scenario needs it."""
-    if not any(one.masked_lm and one.name in args.scenario for one in SCENARIOS):
+    if not any(scenario.masked_lm and scenario.name in args.scenario for scenario in SCENARIOS):
         return None
     return args.masked_lm or env.resource("masked-lm")
 
@@ -261,7 +226,7 @@ def machine() -> dict[str, Any]:
 
 
 def main() -> None:
-    names = [*(one.name for one in SCENARIOS), "workers", *ALONE]
+    names = [*(scenario.name for scenario in SCENARIOS), "workers", *ALONE]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--scenario", nargs="*", choices=names, default=names)
     parser.add_argument("--examples", type=int, default=0, help="examples per block")
@@ -309,7 +274,7 @@ def trained() -> dict[str, Any]:
     """Test accuracies of the victims that are there."""
     file = env.HOME / "victims" / "victims.json"
     facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return {name: one for name, one in facts.items() if not name.endswith("quick")}
+    return {name: fact for name, fact in facts.items() if not name.endswith("quick")}
 
 
 def save(out: Path, results: dict[str, Any]) -> None:

@@ -51,7 +51,7 @@ def run_startup(args: argparse.Namespace) -> dict[str, Any]:
         "rows": args.examples or ROWS,
         "seconds": seconds,
         "medians": {
-            name: {side: median(found) for side, found in one.items()} for name, one in seconds.items()
+            name: {side: median(found) for side, found in sides.items()} for name, sides in seconds.items()
         },
         "goal": GOAL,
     }

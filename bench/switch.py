@@ -48,8 +48,8 @@ def measure_switch(victim: Any, blocks: Sequence[list[str]]) -> dict[str, Any]:
 
     settings = Switch(words=9, alternatives=ALTERNATIVES)
     together, alone = Switcher(settings, victim), Switcher(settings, victim)
-    for one in (together, alone):
-        one(["a warm, funny, engaging film"])
+    for switcher in (together, alone):
+        switcher(["a warm, funny, engaging film"])
     before = {name: traffic.seconds for name, traffic in together.engine.traffic.items()}
     wall = 0.0
 
@@ -64,7 +64,7 @@ def measure_switch(victim: Any, blocks: Sequence[list[str]]) -> dict[str, Any]:
             alone([text])
 
     seconds = in_turns({"together": at_once, "alone": loop}, len(blocks))
-    spent = {name: one.seconds - before[name] for name, one in together.engine.traffic.items()}
+    spent = {name: traffic.seconds - before[name] for name, traffic in together.engine.traffic.items()}
     models = sum(value for name, value in spent.items() if name.partition(":")[0] in ("gradients", "encode"))
     ratios = [a / b for a, b in zip(seconds["alone"], seconds["together"], strict=True)]
     return {
@@ -91,7 +91,7 @@ def measure_votes(victim: Any, blocks: Sequence[list[str]], method: str) -> dict
     plain: list[list[str]] = []
     at = 0
     for block in blocks:
-        plain.append([one for group in copies[at : at + len(block)] for one in group])
+        plain.append([text for group in copies[at : at + len(block)] for text in group])
         at += len(block)
     guarded.predict(blocks[0][:2])
     seconds = in_turns(

@@ -143,9 +143,9 @@ def watch(session: Any, victim: Any) -> tuple[dict[str, Meter], dict[str, Watche
     session.engine.oracles = watched
     kinds = {"victim": "victim", "encode": "encoder", "tag": "tagger", "fill": "masked-lm"}
     meters: dict[str, Meter] = {kind: OracleMeter(None) for kind in ("victim", "encoder")}
-    for name, one in watched.items():
+    for name, oracle in watched.items():
         kind = name.partition(":")[0]
-        meters[kinds.get(kind, kind)] = OracleMeter(one, victim if kind == "victim" else None)
+        meters[kinds.get(kind, kind)] = OracleMeter(oracle, victim if kind == "victim" else None)
     return meters, watched
 
 
@@ -178,7 +178,9 @@ def main() -> None:
         answers = attack_block(session, rows, indices)
         if answers:
             # Cumulative over the run: how many items any oracle was made to compute a second time.
-            answers[-1]["repeated"] = {name.partition(":")[0]: one.repeated for name, one in watched.items()}
+            answers[-1]["repeated"] = {
+                name.partition(":")[0]: oracle.repeated for name, oracle in watched.items()
+            }
         return answers
 
     if args.serve:

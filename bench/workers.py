@@ -31,7 +31,7 @@ def run_workers(victim: Path, data: Path, examples: int, quick: bool) -> dict[st
             print(f"  {workers} worker(s): {took:.1f} s", flush=True)
             answer = results(out)
             identical &= found.setdefault("first", answer) == answer
-    ratios = [one / two for one, two in zip(seconds["1"], seconds["2"], strict=True)]
+    ratios = [alone / together for alone, together in zip(seconds["1"], seconds["2"], strict=True)]
     return {
         "scenario": "workers",
         "examples": examples,
@@ -83,7 +83,7 @@ def machine_ceiling(victim: Path, data: Path) -> float:
             )
             for _ in range(count)
         ]
-        answers = [json.loads(one.communicate()[0].splitlines()[-1]) for one in running]
+        answers = [json.loads(process.communicate()[0].splitlines()[-1]) for process in running]
         return sum(float(answer["texts_per_second"]) for answer in answers)
 
     alone = together(1)

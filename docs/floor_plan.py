@@ -60,7 +60,9 @@ def reduced(imports: Imports) -> dict[str, frozenset[str]]:
     below = _reach(imports)
     return {
         name: frozenset(
-            one for one in others if not any(one in below[other] for other in others if other != one)
+            folder
+            for folder in others
+            if not any(folder in below[other] for other in others if other != folder)
         )
         for name, others in imports.items()
     }
@@ -88,7 +90,9 @@ def _reach(imports: Imports) -> dict[str, set[str]]:
         if name in path:
             raise ValueError(f"folders import each other: {' → '.join((*path[path.index(name) :], name))}")
         if name not in found:
-            found[name] = {one for other in imports[name] for one in (other, *visit(other, (*path, name)))}
+            found[name] = {
+                reached for other in imports[name] for reached in (other, *visit(other, (*path, name)))
+            }
         return found[name]
 
     for name in sorted(imports):

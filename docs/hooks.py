@@ -95,10 +95,10 @@ def commands(group: Any, before: str = "unfooled") -> Iterator[tuple[str, Any]]:
 def _described(name: str, command: Any) -> Iterator[str]:
     yield f"## {name}"
     yield _plain(command.help)
-    usage = [name, *(_usage(one) for one in command.params if one.param_type_name == "argument")]
-    options = [one for one in command.params if one.param_type_name == "option"]
+    usage = [name, *(_usage(param) for param in command.params if param.param_type_name == "argument")]
+    options = [param for param in command.params if param.param_type_name == "option"]
     yield f"```text\n{' '.join([*usage, *(['[OPTIONS]'] if options else [])])}\n```"
-    rows = [_row(one) for one in command.params if one.name != "help"]
+    rows = [_row(param) for param in command.params if param.name != "help"]
     if rows:
         yield "\n".join(["| | | default |", "|---|---|---|", *rows])
     if command.epilog:

@@ -71,7 +71,7 @@ def entry(place: str, item: dict[str, Any]) -> str:
     hashes = {item["download_info"]["archive_info"]["hashes"]["sha256"]}
     files = published(place, name)
     hashes |= {checksum for file, checksum in files.items() if suits(file, name, version)}
-    lines = [f"{name}=={version}", *(f"    --hash=sha256:{one}" for one in sorted(hashes))]
+    lines = [f"{name}=={version}", *(f"    --hash=sha256:{digest}" for digest in sorted(hashes))]
     return " \\\n".join(lines)
 
 

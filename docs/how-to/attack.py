@@ -36,7 +36,7 @@ class Lookalikes:
         for i in sorted(words, key=lambda i: -without[i].score)[: self.most]:
             spelt = now.text.replace(i, now.text.words[i].translate(LOOKALIKES))
             (scored,) = yield from a.score([spelt])
-            now = max(now, scored, key=lambda one: one.score)
+            now = max(now, scored, key=lambda choice: choice.score)
             if now.success:
                 break
         return now

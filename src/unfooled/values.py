@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from unfooled.errors import UserError
+
 _TRUTH = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 
 
@@ -13,6 +15,14 @@ def read_truth(value: Any) -> bool:
     if word not in _TRUTH:
         raise ValueError("write true or false")
     return _TRUTH[word]
+
+
+def named_truth(name: str, value: Any, error: type[UserError], remedy: str) -> bool:
+    """Of the setting `name`; `error` for other words."""
+    try:
+        return read_truth(value)
+    except ValueError:
+        raise error(f"{name}={value} is neither true nor false", remedy) from None
 
 
 def read_number(value: Any, *, whole: bool) -> int | float:

@@ -181,7 +181,7 @@ def test_only_the_named_class_is_attacked_and_the_others_are_scored_once() -> No
     assert attack_one(everywhere, asked, "trip trip", label=1).outcome == "success"
 
 
-@pytest.mark.parametrize("chosen", RECIPES.values(), ids=lambda one: one.full_name)
+@pytest.mark.parametrize("chosen", RECIPES.values(), ids=lambda recipe: recipe.full_name)
 def test_it_keeps_the_rules_of_attacks(chosen: Recipe) -> None:
     check_recipe(chosen)
     check_recipe(only_class(chosen, "any"))
@@ -393,7 +393,7 @@ def test_every_edit_of_a_real_run_satisfies_every_rule_when_checked_again(tmp_pa
             context = words[first : edit.position + 5]
             place = edit.position - first
             changed = [*context[:place], edit.after, *context[place + 1 :]]
-            own, new = (UNIVERSAL.get(tagger.tag(one)[place], "X") for one in (context, changed))
+            own, new = (UNIVERSAL.get(tagger.tag(words)[place], "X") for words in (context, changed))
             assert own == new
             value = cosine(*(vector.tolist() for vector in encode([result.original, step.after])))
             assert value >= 0.9 - 1e-6

@@ -213,8 +213,10 @@ def test_tack_on_takes_the_casing_and_not_the_word_itself() -> None:
     assert {run(two, "bad good good film", linear(WEIGHTS), seed=seed).perturbed for seed in range(9)} == {
         "odd good good film"
     }
-    one = with_setting(load_recipe("tack-on"), "search.top", "1")
-    stuck = run(one, "bad good good film", linear(WEIGHTS))  # the only word of the list stands there already
+    single = with_setting(load_recipe("tack-on"), "search.top", "1")
+    stuck = run(
+        single, "bad good good film", linear(WEIGHTS)
+    )  # the only word of the list stands there already
     assert (stuck.outcome, stuck.edits, stuck.queries) == ("failure", (), 1)
 
 

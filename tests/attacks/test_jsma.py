@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toys import Answering, attack_one, encoder, tags
+from toys import Answering, attack_one, encoder, tags, toy_recipe
 from unfooled import attack
 from unfooled.attacks.jsma import RECIPES, Jsma
 from unfooled.attacks.parts.constraints import SamePartOfSpeech
-from unfooled.attacks.parts.goals import Targeted, Untargeted
+from unfooled.attacks.parts.goals import Targeted
 from unfooled.core.questions import Projection, Pull, mark
 from unfooled.core.recipe import Recipe, load_recipe, recipe_from_json, with_setting
 from unfooled.core.result import Example, Result
@@ -27,9 +27,7 @@ from word_toys import VectorVictim, scored_by
 
 
 def recipe(goal: Any = None, **settings: Any) -> Recipe:
-    return Recipe(
-        name="toy", version="test", summary="", paper="", goal=goal or Untargeted(), search=Jsma(**settings)
-    )
+    return toy_recipe(Jsma(**settings), goal)
 
 
 def run(text: str | Mapping[str, str], victim: VectorVictim | None = None, **settings: Any) -> Result:
@@ -258,8 +256,8 @@ def test_results_do_not_depend_on_the_neighbours(kind: str) -> None:
         results = session.attack(examples[::-1] if turned else examples)
         found.append(sorted(results, key=lambda result: result.key))
     assert found[0] == found[1] == found[2]
-    assert {one.outcome for one in found[0]} <= {"success", "failure"}
-    assert any(one.edits for one in found[0])
+    assert {result.outcome for result in found[0]} <= {"success", "failure"}
+    assert any(result.edits for result in found[0])
 
 
 def test_it_agrees_with_a_plain_loop_over_single_texts() -> None:

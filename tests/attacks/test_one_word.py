@@ -346,8 +346,8 @@ def test_pairs_and_targets(name: str) -> None:
     if name != "list":
         oracles = open_oracles(recipe, victim)
     aimed = dataclasses.replace(recipe, goal=Targeted(2))
-    for one in (recipe, aimed):
-        result = attack_one(one, oracles, pair)
+    for chosen in (recipe, aimed):
+        result = attack_one(chosen, oracles, pair)
         assert result.outcome in ("success", "failure"), result.note
         assert result.fields[0] == ("premise", "film")
         assert len(result.edits) <= 1
@@ -381,9 +381,11 @@ def test_results_do_not_depend_on_the_neighbours(name: str, kind: str) -> None:
     found = []
     for window, turned, tokens in ((1, False, 2048), (100, True, 16)):
         session = Session(tiny(kind, classes=2, max_tokens=tokens), recipe, Settings(window=window))
-        found.append(sorted(session.attack(examples[::-1] if turned else examples), key=lambda one: one.key))
+        found.append(
+            sorted(session.attack(examples[::-1] if turned else examples), key=lambda result: result.key)
+        )
     assert found[0] == found[1]
-    assert {one.outcome for one in found[0]} <= {"success", "failure"}
+    assert {result.outcome for result in found[0]} <= {"success", "failure"}
 
 
 def tiny_capabilities(kind: str) -> set[str]:

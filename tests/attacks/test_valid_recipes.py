@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toys import Answering, attack_one, encoder, linear, neighbours
+from toys import Answering, attack_one, encoder, linear, neighbours, toy_recipe
 from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.constraints import NextText
 from unfooled.attacks.parts.english import (
@@ -24,7 +24,7 @@ from unfooled.attacks.parts.search import GreedySwap
 from unfooled.attacks.parts.undoing import UndoingSwap, with_one_undone
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.engine import Engine
-from unfooled.core.recipe import Recipe, load_part, load_recipe
+from unfooled.core.recipe import load_part, load_recipe
 from unfooled.language.english import open_english
 from unfooled.language.forms import same_stem
 from unfooled.language.oracles import EditEffect, EditOracle, InflectOracle
@@ -171,10 +171,6 @@ def test_one_change_is_always_allowed() -> None:
         MaxChangedShare(1.5)
 
 
-def recipe(search: Any) -> Recipe:
-    return Recipe(name="toy", version="1", summary="s", paper="p", goal=Untargeted(), search=search)
-
-
 def test_candidates_take_the_form_of_the_word() -> None:
     forms = {"see": "Saw", "watched": "watched", "eye": ""}
     oracles = {
@@ -185,7 +181,7 @@ def test_candidates_take_the_form_of_the_word() -> None:
     search = GreedySwap(
         importance=Deletion(), candidates=InForm(sources=(Neighbours(table="toy"),)), constraints=()
     )
-    assert attack_one(recipe(search), oracles, "Watched").perturbed == "Saw"
+    assert attack_one(toy_recipe(search), oracles, "Watched").perturbed == "Saw"
 
 
 def test_edits_that_a_success_does_not_need_are_undone() -> None:
@@ -199,18 +195,18 @@ def test_edits_that_a_success_does_not_need_are_undone() -> None:
         "candidates": Neighbours(table="toy"),
         "constraints": (),
     }
-    plain = attack_one(recipe(GreedySwap(**parts)), oracles, "fine good")
-    undone = attack_one(recipe(UndoingSwap(**parts)), oracles, "fine good")
+    plain = attack_one(toy_recipe(GreedySwap(**parts)), oracles, "fine good")
+    undone = attack_one(toy_recipe(UndoingSwap(**parts)), oracles, "fine good")
     assert (plain.outcome, undone.outcome) == ("success", "success")
     assert plain.perturbed == "bad awful"
     assert undone.perturbed == "fine awful"
-    spent = attack_one(recipe(UndoingSwap(**parts)), oracles, "fine good", budget=plain.asked)
+    spent = attack_one(toy_recipe(UndoingSwap(**parts)), oracles, "fine good", budget=plain.asked)
     assert (spent.outcome, spent.perturbed) == ("success", "bad awful")
 
 
 def test_each_edit_undone_alone() -> None:
     text = Text("a dull old film").replace(1, "slow").insert(3, "and")
-    assert [one.string for one in with_one_undone(text)] == ["a dull old and film", "a slow old film"]
+    assert [undone.string for undone in with_one_undone(text)] == ["a dull old and film", "a slow old film"]
 
 
 # -- the recipes -----------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def report(found: Evaluation, name: str) -> ModelReport:
 
 
 def finding(found: Evaluation, name: str, words: str) -> str:
-    return next(one for one in found.verdicts[name].findings if words in one)
+    return next(finding for finding in found.verdicts[name].findings if words in finding)
 
 
 # -- abstention ------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_every_planted_illusion_is_exposed_and_no_honest_defence_is(tmp_path: Pa
     for name, cause in CAUSES.items():
         verdict = found.verdicts[name]
         assert verdict.status == "illusion", verdict.sentence
-        assert any(cause in one or one.startswith("scores that are only") for one in verdict.causes)
+        assert any(cause in told or told.startswith("scores that are only") for told in verdict.causes)
     for name in HONEST:
         verdict = found.verdicts[name]
         assert verdict.status != "illusion", verdict.sentence

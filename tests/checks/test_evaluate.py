@@ -69,7 +69,7 @@ def test_planted_fakes_are_caught(planted_fakes: Evaluation, name: str, words: s
     assert verdict.status == "illusion"
     assert f"{100 * verdict.gain.value:.1f} points vanish under" in verdict.sentence
     assert words in verdict.sentence
-    assert any(finding in one for one in verdict.findings)
+    assert any(finding in told for told in verdict.findings)
     assert finding in verdict.sentence.lower()
 
 

@@ -273,8 +273,8 @@ def test_gradients_that_are_dead_or_saturated_are_found() -> None:
     class Vanishing(planted.Seeing):
         def gradients(self, texts: Any, labels: Any = None, *, of: Any = "loss") -> Any:
             found = super().gradients(texts, labels, of="logit")
-            for one in found:
-                one.vectors[:] *= of == "logit"
+            for slope in found:
+                slope.vectors[:] *= of == "logit"
             return found
 
     vanished = look_at_gradients(Vanishing(), TEXTS)
@@ -337,10 +337,10 @@ def verdict(
 ) -> Verdict:
     """`again`: so many of those that fall do so when the attack is tried again."""
 
-    def survival(one: int, other: int) -> Survival:
-        made = Survival(flags(one, n))
-        made.record(AGAIN, flags(one - min(again, one - other), n))
-        made.record("re-scaled scores", flags(other, n))
+    def survival(left: int, rescaled: int) -> Survival:
+        made = Survival(flags(left, n))
+        made.record(AGAIN, flags(left - min(again, left - rescaled), n))
+        made.record("re-scaled scores", flags(rescaled, n))
         return made
 
     rival = Rival(

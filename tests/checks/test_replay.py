@@ -44,7 +44,7 @@ def sample(key: int, before: str, after: str, label: str = "positive") -> Sample
 
 
 def test_a_run_replayed_on_its_own_model_fools_it_again(run: Path, tmp_path: Path) -> None:
-    made = [one for one in read_samples(run) if one.fooled]
+    made = [sample for sample in read_samples(run) if sample.fooled]
     assert 3 < len(made) < 20
     again = replay(run, FakeVictim(), out=tmp_path / "again").summary()
     assert again.counts["success"] == again.total == len(made)
@@ -73,7 +73,7 @@ def test_pairs_keep_their_fields(tmp_path: Path) -> None:
     assert found[0].fields[0] == ("premise", "a film")
     assert found[0].value(edited=True) == ("a film", found[0].perturbed)
     replayed = replay(tmp_path / "pairs.jsonl", FakeVictim(), out=tmp_path / "again").summary()
-    assert replayed.counts["success"] == sum(one.fooled for one in found) > 0
+    assert replayed.counts["success"] == sum(sample.fooled for sample in found) > 0
 
 
 def test_somebody_elses_file_needs_three_columns(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_somebody_elses_file_needs_three_columns(tmp_path: Path) -> None:
     ]
     path.write_text("\n".join(map(json.dumps, lines)) + "\n\n", encoding="utf-8")
     found = read_samples(path)
-    assert [(one.key, one.label, one.fooled) for one in found] == [
+    assert [(sample.key, sample.label, sample.fooled) for sample in found] == [
         (0, "positive", True),
         (1, "negative", True),
     ]

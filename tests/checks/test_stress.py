@@ -65,7 +65,7 @@ class PutFirst:
         best = start
         for word in self.words:
             (scored,) = yield from a.score([start.text.replace(0, word)])
-            best = max(best, scored, key=lambda each: each.score)
+            best = max(best, scored, key=lambda choice: choice.score)
         return best
 
 

@@ -28,8 +28,8 @@ def bench() -> ModuleType:
 def runs(bench: ModuleType, **attacks: tuple[set[int], int]) -> dict[str, Any]:
     """One model with rows 0 to 9; each attack breaks some and asks as much of every row."""
     found = {
-        name: bench.Found(frozenset(broken), dict.fromkeys(range(10), each))
-        for name, (broken, each) in attacks.items()
+        name: bench.Found(frozenset(broken), dict.fromkeys(range(10), queries))
+        for name, (broken, queries) in attacks.items()
     }
     return {"model": found}
 

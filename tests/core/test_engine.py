@@ -56,9 +56,9 @@ class SwapAnyWord:
             lengths = yield from ask("length", picks)
             kept = [word for word, length in zip(picks, lengths, strict=True) if length < 5]
             groups = yield from gather([a.score([now.text.replace(i, word)]) for word in kept])
-            for one in (scored for group in groups for scored in group):
-                if one.score > now.score:
-                    now = one
+            for candidate in (scored for group in groups for scored in group):
+                if candidate.score > now.score:
+                    now = candidate
             if now.success:
                 break
         return now
@@ -166,7 +166,7 @@ def test_rule_3_a_shared_cache_saves_calls_never_the_count() -> None:
                 yield from a.score([a.original.replace(0, "fine")])
             return start
 
-    results = [one.value for one in engine.run(programs(["good film"] * 3, search=TwoQueries()))]
+    results = [finished.value for finished in engine.run(programs(["good film"] * 3, search=TwoQueries()))]
     assert [(result.queries, result.asked) for result in results if result] == [(2, 3)] * 3
     assert sum(map(len, victim.calls)) == 2
     assert engine.traffic["victim"].computed == 2
@@ -194,7 +194,7 @@ def test_rule_6_a_poisonous_item_harms_only_its_owner(batch: int, window: int, b
     engine: Engine[Result] = Engine(
         {"length": Lengths(), "victim": ToyVictim(batch, "poison")}, window=window
     )
-    results = {one.key: one.value for one in engine.run(programs(texts))}
+    results = {finished.key: finished.value for finished in engine.run(programs(texts))}
     expected = run(clean)
     for key, result in results.items():
         assert result is not None
@@ -253,7 +253,7 @@ def test_many_bad_rows_in_a_row_are_not_taken_for_a_dead_victim(window: int, ora
         window=window,
         known_good={"victim": "good film"},
     )
-    outcomes = [one.value.outcome for one in engine.run(programs(texts)) if one.value]
+    outcomes = [finished.value.outcome for finished in engine.run(programs(texts)) if finished.value]
     assert outcomes.count("error") == 3 * HOPELESS
     assert len(outcomes) == 3 * HOPELESS + 9
 
@@ -289,10 +289,10 @@ def test_the_cache_is_bounded_by_characters_too(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("unfooled.core.scheduler.CACHED_CHARACTERS", 1000)
     engine: Engine[None] = Engine({"length": Lengths()}, window=1)
 
-    def one(word: str) -> Program[None]:
+    def asking(word: str) -> Program[None]:
         yield from ask("length", [word])
 
-    list(engine.run((i, one(f"{i:0100}")) for i in range(50)))
+    list(engine.run((i, asking(f"{i:0100}")) for i in range(50)))
     assert len(engine._scheduler._cache["length"]) == 10
 
 
@@ -380,10 +380,10 @@ def test_the_cache_is_bounded() -> None:
     oracle = Lengths()
     engine: Engine[None] = Engine({"length": oracle}, window=1, cache_size=10)
 
-    def one(word: str) -> Program[None]:
+    def asking(word: str) -> Program[None]:
         yield from ask("length", [word])
 
-    list(engine.run((i, one(f"word{i}")) for i in range(100)))
+    list(engine.run((i, asking(f"word{i}")) for i in range(100)))
     assert len(engine._scheduler._cache["length"]) == 10
 
 
@@ -454,7 +454,7 @@ def test_rule_9_an_async_driver_runs_the_same_programs() -> None:
     texts = [" ".join(WORDS[i % 5 : i % 5 + 4]) for i in range(25)]
     victim = AsyncToy()
     engine: Engine[Result] = Engine({"length": Lengths(), "victim": victim}, window=10)
-    results = {one.key: one.value for one in engine.run(programs(texts))}
+    results = {finished.key: finished.value for finished in engine.run(programs(texts))}
     assert results == run(texts)
     assert 1 < victim.most_at_once <= victim.concurrency
 
@@ -462,7 +462,9 @@ def test_rule_9_an_async_driver_runs_the_same_programs() -> None:
 def test_rule_9_a_poisonous_item_harms_only_its_owner_there_too() -> None:
     texts = ["good film plot", "good poison plot", "fine film plot"]
     engine: Engine[Result] = Engine({"length": Lengths(), "victim": AsyncToy("poison")}, window=10)
-    outcomes = {one.key: one.value.outcome for one in engine.run(programs(texts)) if one.value}
+    outcomes = {
+        finished.key: finished.value.outcome for finished in engine.run(programs(texts)) if finished.value
+    }
     assert outcomes[1] == "error"
     assert "error" not in (outcomes[0], outcomes[2])
 

@@ -118,7 +118,7 @@ def undone(string: str, edits: list[Edit]) -> list[str]:
             begin, end = (begin, end + 1) if string[end : end + 1] == " " else (begin - 1, end)
         string = string[:begin] + edit.before + string[end:]
         shift = len(edit.before) - (end - begin)
-        left = [one._replace(at=one.at + shift) if one.at > edit.at else one for one in left]
+        left = [later._replace(at=later.at + shift) if later.at > edit.at else later for later in left]
         texts.append(string)
     return texts[::-1]
 

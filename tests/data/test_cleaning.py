@@ -143,7 +143,7 @@ def test_an_edit_shows_in_the_original_and_nothing_else_is_lost(text: str, place
     at = place % (len(found.text) + 1)
     put = found.put_back([(at, at, "§")])
     assert put.count("§") == 1
-    inside = [one for one in found.changes if one.at < at < one.at + len(one.after)]
+    inside = [change for change in found.changes if change.at < at < change.at + len(change.after)]
     wanted = text
     for change in inside:
         end = change.start + len(change.before)

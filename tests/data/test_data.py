@@ -94,11 +94,11 @@ def test_parquet_with_class_names(tmp_path: Path) -> None:
 
 def test_saved_folder_and_its_splits(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
-    one = datasets.Dataset.from_dict({"premise": ["a"], "hypothesis": ["b"], "label": [2]})
-    one.save_to_disk(tmp_path / "one")
+    single = datasets.Dataset.from_dict({"premise": ["a"], "hypothesis": ["b"], "label": [2]})
+    single.save_to_disk(tmp_path / "one")
     data = load_data(tmp_path / "one")
     assert (texts(data), data.fields, data.edit) == (["a | b"], ("premise", "hypothesis"), "hypothesis")
-    datasets.DatasetDict({"train": one, "dev": one}).save_to_disk(tmp_path / "two")
+    datasets.DatasetDict({"train": single, "dev": single}).save_to_disk(tmp_path / "two")
     assert texts(load_data(tmp_path / "two", split="dev")) == ["a | b"]
     with pytest.raises(DataError, match="no split 'test'") as caught:
         load_data(tmp_path / "two")

@@ -112,7 +112,7 @@ def test_votes_of_many_texts_at_once() -> None:
     votes: tuple[Vote, ...] = ("majority", "mean-logits", "mean-probs")
     for vote in votes:
         together = combine(many, vote)
-        np.testing.assert_allclose(together, [combine(one, vote) for one in many])
+        np.testing.assert_allclose(together, [combine(answers, vote) for answers in many])
 
 
 def test_impossible_answers_do_not_become_nan() -> None:
@@ -187,9 +187,9 @@ def test_under_attack_every_copy_belongs_to_the_text_in_question(make: Any) -> N
         Example(key, (("text", str(text)),), label, "text")
         for key, (text, label) in enumerate(zip(plain, labels, strict=True))
     ]
-    together = {one.key: one for one in Session(victim, load_recipe("deepwordbug")).attack(examples)}
+    together = {result.key: result for result in Session(victim, load_recipe("deepwordbug")).attack(examples)}
     assert len(seen) > 2
-    assert all(one.outcome in ("success", "failure") for one in together.values())
+    assert all(result.outcome in ("success", "failure") for result in together.values())
     for example in examples:
         (alone,) = Session(victim, load_recipe("deepwordbug")).attack([example])
         assert alone == together[example.key]
@@ -316,7 +316,9 @@ def test_gradients_are_the_mean_over_copies() -> None:
         np.testing.assert_allclose(found.vectors, expected.vectors, rtol=1e-3, atol=1e-5)
     loud = five(model, sigma=3.0).gradients(texts, [0, 1], of="logit")
     assert np.abs(loud[0].vectors - quiet[0].vectors).max() > 1e-4
-    assert [one.shape for one in five(model).jacobian(texts)] == [one.shape for one in model.jacobian(texts)]
+    assert [slopes.shape for slopes in five(model).jacobian(texts)] == [
+        slopes.shape for slopes in model.jacobian(texts)
+    ]
 
 
 def test_gradients_of_fuse_leave_out_what_was_swapped() -> None:
@@ -440,8 +442,8 @@ def test_a_saved_defence_is_a_model(folder: Path, tmp_path: Path) -> None:
     # A move of both folders together changes nothing.
     moved = tmp_path / "elsewhere"
     moved.mkdir()
-    for one in (folder, out):
-        one.rename(moved / one.name)
+    for place in (folder, out):
+        place.rename(moved / place.name)
     np.testing.assert_array_equal(load_victim(str(moved / "guarded")).predict(TEXTS), victim.predict(TEXTS))
 
 

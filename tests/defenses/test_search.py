@@ -198,7 +198,7 @@ def test_the_command_line(base: str, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*command, "--trials", "3", "--resume", "--json"])
     assert done.exit_code == 0, done.output
     assert len(json.loads(done.stdout)["trials"]) == 3
-    other = ["deepwordbug@paper" if one == "deepwordbug" else one for one in command]
+    other = ["deepwordbug@paper" if word == "deepwordbug" else word for word in command]
     refused = CliRunner().invoke(app, [*other, "--trials", "1"])
     assert "--restart" in str(refused.exception)
     done = CliRunner().invoke(app, [*other, "--trials", "1", "--restart"])  # the samples are made again, too

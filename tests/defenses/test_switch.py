@@ -86,8 +86,8 @@ def test_words_without_neighbours_make_room() -> None:
 
 
 def test_equal_gradients_keep_the_order_of_the_text() -> None:
-    one = Switch(words=1, similarity="none", pos=False, alternatives=9)
-    found = alternatives(one, "dull superb", gradients=slopes({"dull": 1.0, "superb": 1.0}))
+    single = Switch(words=1, similarity="none", pos=False, alternatives=9)
+    found = alternatives(single, "dull superb", gradients=slopes({"dull": 1.0, "superb": 1.0}))
     assert words_at(found, 1) == {"superb"}
 
 
@@ -115,8 +115,8 @@ def test_a_word_whose_candidates_are_all_of_another_kind_makes_room() -> None:
 
 def test_part_of_speech_comes_before_the_number_of_candidates() -> None:
     table = tags({"superb": "ADJ", "great": "NOUN", "lovely": "NOUN", "fine": "ADJ", "fun": "ADJ"})
-    one = Switch(words=1, candidates=1, similarity="none", alternatives=9)
-    assert alternatives(one, "superb", tag=table) == ["fine"]
+    single = Switch(words=1, candidates=1, similarity="none", alternatives=9)
+    assert alternatives(single, "superb", tag=table) == ["fine"]
 
 
 ANGLES = {"great": 0.1, "lovely": 0.6, "fine": 1.2, "fun": 2.0}  # cosines .995 .825 .362 -.416
@@ -133,11 +133,11 @@ def test_filter_leaves_out_what_is_below_the_threshold() -> None:
 
 def test_filter_keeps_the_order_of_the_draws_and_stops_encoding() -> None:
     lazy = encoder(ANGLES)
-    one = Switch(words=1, pos=False, alternatives=1, multiplier=4)
+    single = Switch(words=1, pos=False, alternatives=1, multiplier=4)
     everything = Switch(words=1, pos=False, alternatives=4, threshold=-1.0)
     drawn = alternatives(everything, "superb", encode=encoder(ANGLES))
     first = next(text for text in drawn if text != "fun")
-    assert alternatives(one, "superb", encode=lazy) == [first]
+    assert alternatives(single, "superb", encode=lazy) == [first]
     assert len(set(lazy.asked)) == 1 + 1 + drawn.index(first)
 
 
@@ -244,7 +244,7 @@ def test_a_text_that_fails_is_named_and_the_others_go_on() -> None:
     switch = Switch(words=1, pos=False, similarity="none", alternatives=1)
     switcher = Switcher(switch, FakeVictim(), oracles=oracles(switch, gradients=Answering(choke)))
     texts = [as_text("the end"), as_text("the plot"), as_text("dull")]
-    outcome = {one.number: one for one in switcher.each(texts)}
+    outcome = {switched.number: switched for switched in switcher.each(texts)}
     assert "no plot" in outcome[1].problem
     assert outcome[0].choices
     assert outcome[2].choices
@@ -310,11 +310,11 @@ def test_a_real_model_says_which_words_matter(kind: str, importance: Any) -> Non
     (own,) = victim.gradients([text], of=importance)
     norms = {i: own.norms[i] for i, word in enumerate(own.words) if word in near}
     best = max(norms, key=lambda i: norms[i])
-    assert {as_text(one).words[best] for one in found} == {"fun", "dull"}
+    assert {as_text(value).words[best] for value in found} == {"fun", "dull"}
     assert all(
-        as_text(one).words[:best] == own.words[:best]
-        and as_text(one).words[best + 1 :] == own.words[best + 1 :]
-        for one in found
+        as_text(value).words[:best] == own.words[:best]
+        and as_text(value).words[best + 1 :] == own.words[best + 1 :]
+        for value in found
     )
 
 
@@ -335,4 +335,4 @@ def test_the_example_of_the_documentation_runs(monkeypatch: pytest.MonkeyPatch) 
     names: dict[str, Any] = {"model": tiny("bert")}
     exec(compile(code, page.name, "exec"), names)
     expected = {f"a {word}, moving film" for word in NEAR["superb"]}
-    assert [set(one) for one in names["alternatives"]] == [expected]
+    assert [set(alternative) for alternative in names["alternatives"]] == [expected]

@@ -181,7 +181,7 @@ def sklearn(name: str, file: str, make: Make) -> Case:
 def encoder(name: str, modules: list[dict[str, Any]], make: Make = lambda home, canary: None) -> Case:
     def spoil(home: Path, canary: Canary) -> None:
         (home / "base" / "payload.py").write_text(canary.payload(), encoding="utf-8")
-        listed = [{"idx": number, "name": str(number), **one} for number, one in enumerate(modules)]
+        listed = [{"idx": number, "name": str(number), **module} for number, module in enumerate(modules)]
         (home / "base" / "modules.json").write_text(json.dumps(listed), encoding="utf-8")
         make(home, canary)
 

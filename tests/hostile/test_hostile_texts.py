@@ -65,7 +65,7 @@ def victim_for(name: str) -> Any:
     recipe = load_recipe(name)
     if isinstance(recipe.goal, TextGoal):
         return translator("seq2seq-transformer")
-    inside = {one.partition(":")[0] for one in recipe.oracles()} & set(registry.names("inside"))
+    inside = {oracle.partition(":")[0] for oracle in recipe.oracles()} & set(registry.names("inside"))
     kind = "bert" if inside - {"class-words"} else "roberta"
     return undecided(tiny(kind, classes=2, positions=64, labels=("negative", "positive")))
 
@@ -104,7 +104,7 @@ def shared(name: str, folder: Path) -> Any:
 
 
 def here(resource: str) -> bool:
-    return {one.name: one.present for one in store.status()}[resource]
+    return {entry.name: entry.present for entry in store.status()}[resource]
 
 
 def direction(text: str) -> np.ndarray:

@@ -72,7 +72,9 @@ def test_the_reference_has_every_command_and_every_public_name(site: Path) -> No
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
-        assert [one for one in Ids(page).loaded if one.startswith(("http:", "https:", "//"))] == [], page
+        assert [
+            address for address in Ids(page).loaded if address.startswith(("http:", "https:", "//"))
+        ] == [], page
 
 
 def test_a_browser_finds_all_it_needs(site: Path) -> None:

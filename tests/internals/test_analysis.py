@@ -104,14 +104,14 @@ def test_portions_hold_long_texts_one_by_one_and_short_ones_together() -> None:
 
 
 def test_confusion_and_words_changed() -> None:
-    one = Text("a fine film").replace(1, "poor")
+    edited = Text("a fine film").replace(1, "poor")
     results = [
-        changed(one, 0),
-        changed(one.replace(2, "movie"), 1),
-        changed(one.replace(2, "movie"), 2),
-        changed(one, 3, "failure"),
-        changed(one.root, 4, "skipped"),
-        changed(one, 5, "error"),
+        changed(edited, 0),
+        changed(edited.replace(2, "movie"), 1),
+        changed(edited.replace(2, "movie"), 2),
+        changed(edited, 3, "failure"),
+        changed(edited.root, 4, "skipped"),
+        changed(edited, 5, "error"),
     ]
     confusion, words = outcomes(results, ("no", "yes"))
     assert confusion.before.tolist() == [[0, 0], [1, 4]]  # the skipped one was wrong from the start
@@ -126,7 +126,7 @@ def test_confusion_and_words_changed() -> None:
 
 
 def maps(tokens: str, word_of: list[int], words: tuple[str, ...], *layers: Any) -> AttentionMaps:
-    pieces = np.bincount([one for one in word_of if one >= 0], minlength=len(words))
+    pieces = np.bincount([word for word in word_of if word >= 0], minlength=len(words))
     arrays = tuple(np.array(layer, dtype=np.float32) for layer in layers)
     return AttentionMaps(tuple(tokens.split()), words, pieces, np.array(word_of, dtype=np.intp), arrays)
 
@@ -384,8 +384,8 @@ def test_every_part_of_a_real_model(kind: str, tmp_path: Path) -> None:
     for layer, (before, after) in enumerate(zip(by_hand[0].layers, by_hand[1].layers, strict=True)):
         expected = np.linalg.norm(before.astype(float) - after, axis=1)
         np.testing.assert_allclose(embeddings.examples[0].l2[layer], expected, rtol=1e-5, atol=1e-7)
-        one = next(change for change in embeddings.changes if (change.key, change.layer) == (0, layer))
-        assert one.relative == pytest.approx(np.linalg.norm(expected) / np.linalg.norm(before), rel=1e-5)
+        moved = next(change for change in embeddings.changes if (change.key, change.layer) == (0, layer))
+        assert moved.relative == pytest.approx(np.linalg.norm(expected) / np.linalg.norm(before), rel=1e-5)
     first = next(change for change in embeddings.changes if (change.key, change.layer) == (0, 0))
     assert first.on_edited == pytest.approx(1.0)  # what the first layer reads differs in one word alone
     z = victim.sentence_vectors([EDITS[0].root.value, EDITS[0].value]).astype(float)
@@ -410,9 +410,9 @@ def _check_attention(kind: str, victim: Any, found: Any) -> None:
         np.testing.assert_allclose(example.before[layer].scores.mean(axis=0)[columns], first, atol=1e-6)
         np.testing.assert_allclose(example.after[layer].scores.mean(axis=0)[columns], then, atol=1e-6)
     unread = [shift for shift in found.attention.shifts if shift.key == 4]
-    assert [one.score for one in unread] == [0.0] * found.attention.layers
+    assert [shift.score for shift in unread] == [0.0] * found.attention.layers
     moved = [shift for shift in found.attention.shifts if shift.key == 0]
-    assert all(0 < one.words <= 1 for one in moved)
+    assert all(0 < shift.words <= 1 for shift in moved)
 
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta", "gpt2"])
@@ -486,8 +486,8 @@ def test_portions_and_limits_change_no_number(tmp_path: Path, monkeypatch: pytes
     single = analyse(run, victim=victim, only=("attention", "embeddings"))
     assert whole.attention is not None
     assert single.attention is not None
-    for one, other in zip(whole.attention.shifts, single.attention.shifts, strict=True):
-        assert one.score == pytest.approx(other.score, abs=1e-6)
+    for shift, other in zip(whole.attention.shifts, single.attention.shifts, strict=True):
+        assert shift.score == pytest.approx(other.score, abs=1e-6)
     few = analyse(run, victim=victim, only=("embeddings",), limit=2, keys=[4])
     assert few.embeddings is not None
     assert few.looked_at == 2

@@ -44,7 +44,7 @@ def test_each_neighbour_stands_in_the_adversarial_text() -> None:
     text = Text("Great film, funny").replace(2, "slow").replace(0, "Large")
     found = neighbourhood(changed(text), find, {"attacked": fake, "other": always_positive()})
     assert found is not None
-    assert [(one.word, one.near, one.rank) for one in found.neighbours] == [
+    assert [(neighbour.word, neighbour.near, neighbour.rank) for neighbour in found.neighbours] == [
         ("Great", "original", 0),
         ("superb", "original", 1),
         ("awful", "original", 2),
@@ -56,7 +56,7 @@ def test_each_neighbour_stands_in_the_adversarial_text() -> None:
     # The other edit stays: "Awful film, slow".
     by_hand = fake.predict(["Awful film, slow"])[0]
     assert found.neighbours[2].p_true[0] == pytest.approx(by_hand[1], abs=1e-6)
-    assert [one.decided[0] for one in found.neighbours] == [1, 1, 0, 0, 0, 0, 0]
+    assert [neighbour.decided[0] for neighbour in found.neighbours] == [1, 1, 0, 0, 0, 0, 0]
     assert found.wrong(0, "original") == (2, 3)
     assert found.wrong(0, "adversarial") == (2, 2)
     assert found.wrong(1, "original") == (0, 3)

@@ -58,8 +58,8 @@ WORDS = ("form-per-edit", "word-cosine", "spelling", "polarity", "opposites", "p
 
 def flat(bias: float, *, spread: float = 0.0, weight: float = 0.0) -> Regression:
     """On one measure, `edited`; the numbers as sure as `spread`."""
-    one = np.ones(1)
-    return Regression(("edited",), 0 * one, one, weight * one, bias, np.diag([0.0, spread**2]))
+    unit = np.ones(1)
+    return Regression(("edited",), 0 * unit, unit, weight * unit, bias, np.diag([0.0, spread**2]))
 
 
 def judge_of(*, fluent: float = 0.0, kept: float = 30.0, spread: float = 0.0) -> Judge:

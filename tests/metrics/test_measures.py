@@ -29,7 +29,7 @@ class Angles:
         self.asked.extend(items)
         assert len(items) <= self.batch_size
         angle = [np.pi / 3 if "awful" in item else 0.0 for item in items]
-        return [np.array([np.cos(one), np.sin(one)]) for one in angle]
+        return [np.array([np.cos(radians), np.sin(radians)]) for radians in angle]
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_parts_of_speech_are_counted_drawn_and_exported(
 
         def __call__(self, items: list[tuple[tuple[str, ...], int, tuple[str, ...]]]) -> list[list[str]]:
             tags = {"great": "ADJ", "awful": "NOUN"}
-            return [[tags[words[at]], *(tags[one] for one in put)] for words, at, put in items]
+            return [[tags[words[at]], *(tags[word] for word in put)] for words, at, put in items]
 
     load = registry.load
     monkeypatch.setattr(

@@ -58,7 +58,7 @@ def test_no_common_example() -> None:
 
 def test_differences_are_paired() -> None:
     first, other = run("0123", queries=10, changed=1), run("23", wrong="7", queries=25, changed=3)
-    found = {one.name: one for one in differences(first, other)}
+    found = {difference.name: difference for difference in differences(first, other)}
     # First stands on 4 5 6 7, other on 0 1 4 5 6: three differ, so (+1 +1 -1) / 8.
     standing = found["accuracy under attack"]
     assert standing.value == pytest.approx(1 / 8)

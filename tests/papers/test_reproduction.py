@@ -61,11 +61,11 @@ def test_plans_fit_together(name: str, scale: Any) -> None:
     assert len({claim.name for claim in paper.claims}) == len(paper.claims)
     if scale != "smoke":
         missing = {
-            one
+            stage
             for claim in paper.claims
             if not claim.needs
             for quantity in claim.rule.quantities()
-            for one in quantity.stages()
+            for stage in quantity.stages()
         } - set(stages)
         assert not missing
 
@@ -91,14 +91,14 @@ def test_the_full_protocol_of_firebert_runs_on_a_stand_in(tmp_path: Path) -> Non
     fuse: Any = made["fuse-attack"]
     attacks = [
         replace(
-            one,
+            stage,
             data=replace(rows, split="test"),
-            attack=f"smoke:{one.attack}",
+            attack=f"smoke:{stage.attack}",
             everywhere=settings(table="{table}"),
             limit=2,
-            model=replace(one.model, options=tuple((dict(one.model.options) | changes).items())),
+            model=replace(stage.model, options=tuple((dict(stage.model.options) | changes).items())),
         )
-        for one, changes in ((five, {}), (fuse, light))
+        for stage, changes in ((five, {}), (fuse, light))
     ]
     fixtures = [FixtureStage(name=name, what=name) for name in ("pairs", "table", "masked-lm")]
     trained = [small(made[name]) for name in ("base", "retuned", "fact")]
@@ -129,7 +129,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     arguments += ["--out", str(root / "out")]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, (done.output, done.exception)
-    assert [one["paper"] for one in json.loads(done.stdout)] == list(NAMES)
+    assert [page["paper"] for page in json.loads(done.stdout)] == list(NAMES)
     return root
 
 
@@ -167,8 +167,8 @@ def test_a_page_has_its_parts(pages: Path, name: str) -> None:
             assert all(cell.paper in line for cell in cells)
     told = json.loads((pages / "out" / f"{name}.json").read_text(encoding="utf-8"))
     known = {"holds", "does not hold", "not decided", "not measured"}
-    assert {one["judgement"] for one in told["claims"]} <= known
-    assert sum(one["judgement"] != "not measured" for one in told["claims"]) >= len(paper.claims) / 2
+    assert {claim["judgement"] for claim in told["claims"]} <= known
+    assert sum(claim["judgement"] != "not measured" for claim in told["claims"]) >= len(paper.claims) / 2
     parsed = Tags()
     parsed.feed((pages / "out" / f"{name}.html").read_text(encoding="utf-8"))
     assert parsed.open == []

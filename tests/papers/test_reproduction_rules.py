@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from stored_runs import on_text
 from unfooled.core.result import REFERENCE, Result
 from unfooled.papers.claims import All, AtLeast, Claim, ClaimRule, EachAtMost, More, Near, Unmeasured
 from unfooled.papers.findings import (
@@ -35,11 +36,12 @@ class Known(Findings):
     def __init__(self, **values: dict[int, float] | list[float]) -> None:
         super().__init__({})
         self.known = {
-            name: dict(enumerate(one)) if isinstance(one, list) else one for name, one in values.items()
+            name: dict(enumerate(value)) if isinstance(value, list) else value
+            for name, value in values.items()
         }
 
     def has(self, *quantities: Quantity) -> bool:
-        return all(one.stage in self.known for one in quantities)
+        return all(quantity.stage in self.known for quantity in quantities)
 
     def values(self, quantity: Quantity) -> dict[int, float]:
         return self.known[quantity.stage]
@@ -175,21 +177,18 @@ def test_numbers_are_shown_with_their_interval() -> None:
 
 def result(outcome: Any = "success", **changes: Any) -> Result:
     edits = (Edit("replace", 1, "good", "dull", 2), Edit("replace", 3, "fun", "sad", 11))
-    one = Result(
-        key=1,
-        outcome=outcome,
-        label=0,
-        fields=(("text", "a good and fun one"),),
-        field=0,
-        perturbed="a dull and sad one",
+    made = on_text(
+        "a good and fun one",
+        "a dull and sad one",
         probs=(0.9, 0.1),
         perturbed_probs=(0.2, 0.8),
+        outcome=outcome,
         edits=edits,
         words=5,
         queries=7,
         facts=(("draws", 8.0), ("draws_won", 2.0)),
     )
-    return replace(one, **changes)
+    return replace(made, **changes)
 
 
 def test_values_of_a_result() -> None:
@@ -216,16 +215,16 @@ def test_values_of_a_result() -> None:
 def test_bleu_of_a_translation() -> None:
     pytest.importorskip("sacrebleu")
     reference = "ein Hund schläft auf dem Sofa"
-    one = result(
+    won = result(
         fields=(("text", "a dog sleeps on the sofa"), (REFERENCE, reference)),
         output=reference,
         perturbed_output="eine Katze",
     )
-    assert value_of(one, "bleu") == pytest.approx(100)
-    after = value_of(one, "bleu-after")
+    assert value_of(won, "bleu") == pytest.approx(100)
+    after = value_of(won, "bleu-after")
     assert after is not None
     assert after < 20
-    assert value_of(one, "bleu-lost") == pytest.approx(100 - after)
+    assert value_of(won, "bleu-lost") == pytest.approx(100 - after)
     assert Quantity("x", "bleu-lost").unit == ""
 
 

@@ -197,7 +197,7 @@ def test_a_page_so_far_keeps_what_was_measured_before(
     for _ in range(2):
         (tmp_path / "toy.json").write_text(json.dumps(page | {"claims": [earlier]}), encoding="utf-8")
         found = reproduce(paper, scale="smoke", work=finished[0], out=tmp_path, so_far=True)
-        assert [one.status for _, one in found.judged] == ["holds", "does not hold"]
+        assert [judgement.status for _, judgement in found.judged] == ["holds", "does not hold"]
         told = json.loads((tmp_path / "toy.json").read_text(encoding="utf-8"))
         earlier = told["claims"][1]
         assert (earlier["measured"], earlier["earlier"]) == ("99 %, n = 9", "abc")

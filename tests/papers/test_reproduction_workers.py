@@ -76,7 +76,7 @@ def test_a_helper_does_what_the_first_is_not_at(tmp_path: Path) -> None:
     assert "words" in seen.there
     assert "nb" in seen.done
     assert together.results("swapped") == alone.results("swapped")
-    marks = [{name: one.fingerprint for name, one in found.done.items()} for found in (alone, together)]
+    marks = [{name: done.fingerprint for name, done in found.done.items()} for found in (alone, together)]
     assert marks[0] == marks[1]
 
 

@@ -36,8 +36,8 @@ def test_krippendorffs_own_example() -> None:
 
 def test_two_observers_by_hand() -> None:
     """Krippendorff (2011), part A: ten units, two observers, 0 or 1; alpha is 0.095."""
-    one, other = "0100000010", "1110010000"
-    votes = {unit: {0: int(a), 1: int(b)} for unit, (a, b) in enumerate(zip(one, other, strict=True))}
+    answers, other = "0100000010", "1110010000"
+    votes = {unit: {0: int(a), 1: int(b)} for unit, (a, b) in enumerate(zip(answers, other, strict=True))}
     assert krippendorff_alpha(votes, "nominal") == pytest.approx(0.095, abs=5e-4)
 
 

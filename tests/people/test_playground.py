@@ -17,7 +17,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from browser import CONTRAST, PATIENCE, open_browser
+from browser import CONTRAST, PATIENCE, open_browser, watched_page
 from reviews import sentences
 from study_runs import HOSTILE
 from toys import Answering, encoder, linear, neighbours, tags
@@ -104,8 +104,8 @@ def service() -> Iterator[Callable[..., AttackService]]:
         return opened[-1]
 
     yield make
-    for one in opened:
-        one.close()
+    for service in opened:
+        service.close()
 
 
 def attack_request(text: str = TEXT, attack: str = "deepwordbug", **given: Any) -> AttackRequest:
@@ -171,10 +171,10 @@ def test_tabs_share_batches_and_do_not_touch_each_other(service: Callable[..., A
     shared = service(victim)
     texts = [text for text, label in sentences(40, seed=3) if label == "positive"][:12]
     told = [Collected() for _ in texts]
-    for text, one in zip(texts, told, strict=True):
-        shared.begin(attack_request(text), 0, one)
-    for text, one in zip(texts, told, strict=True):
-        end, result = one.end(), alone(text)
+    for text, listener in zip(texts, told, strict=True):
+        shared.begin(attack_request(text), 0, listener)
+    for text, listener in zip(texts, told, strict=True):
+        end, result = listener.end(), alone(text)
         assert (end["outcome"], end["queries"]) == (result.outcome, result.queries)
         assert "".join(piece for kind, piece in end["pieces"] if kind != "gone") == result.perturbed
     assert max(victim.batches) > 12  # questions of several tabs in one batch
@@ -203,9 +203,9 @@ def test_cancel_works_at_once_and_for_one_only(service: Callable[..., AttackServ
 def test_two_models_answer_for_themselves(service: Callable[..., AttackService]) -> None:
     shared = service(FakeVictim(), Stubborn())
     told = [Collected(), Collected()]
-    for model, one in enumerate(told):
-        shared.begin(attack_request(), model, one)
-    assert [one.end()["outcome"] for one in told] == ["success", "failure"]
+    for model, listener in enumerate(told):
+        shared.begin(attack_request(), model, listener)
+    assert [listener.end()["outcome"] for listener in told] == ["success", "failure"]
 
 
 def test_a_failing_model_is_told_and_the_next_attack_runs(service: Callable[..., AttackService]) -> None:
@@ -247,12 +247,12 @@ class Remote(FakeVictim):
 def test_a_model_across_a_network(service: Callable[..., AttackService]) -> None:
     shared = service(Remote(), FakeVictim())
     told = [Collected() for _ in range(3)]
-    for model, one in zip((0, 1, 0), told, strict=True):
-        running = shared.begin(attack_request(), model, one)
+    for model, listener in zip((0, 1, 0), told, strict=True):
+        running = shared.begin(attack_request(), model, listener)
     shared.cancel(running)
     result = alone(TEXT)
-    for one in told[:2]:
-        assert (one.end()["outcome"], one.end()["queries"]) == (result.outcome, result.queries)
+    for listener in told[:2]:
+        assert (listener.end()["outcome"], listener.end()["queries"]) == (result.outcome, result.queries)
     again = Collected()
     shared.begin(attack_request("a great film"), 0, again)
     assert again.end()["outcome"] == "success"
@@ -270,16 +270,16 @@ def test_a_small_transformer_shows_what_it_attends_to(service: Callable[..., Att
     text = "the film was very good and the plot is not bad"
     for attack in ("asmax-gr", "gs-gr"):
         told = [Collected(), Collected()]
-        for model, one in enumerate(told):
-            shared.begin(attack_request(text, attack), model, one)
-        for victim, one in zip(victims, told, strict=True):
-            end = one.end()
+        for model, listener in enumerate(told):
+            shared.begin(attack_request(text, attack), model, listener)
+        for victim, listener in zip(victims, told, strict=True):
+            end = listener.end()
             label = victim.labels[int(victim.predict([text]).argmax())]
             data = Dataset.from_pairs([(text, label)], labels=victim.labels)
             (result,) = Session(victim, load_recipe(attack)).attack(data)
             assert (end["outcome"], end["queries"]) == (result.outcome, result.queries)
             assert "".join(piece for kind, piece in end["pieces"] if kind != "gone") == result.perturbed
-            worth = next(event["worth"] for event in one.events if event["kind"] == "importance")
+            worth = next(event["worth"] for event in listener.events if event["kind"] == "importance")
             assert set(worth) == set(range(11))
 
 
@@ -313,7 +313,7 @@ def test_cancelled_programs_leave_the_engine_to_the_others() -> None:
     oracle.answer = stop
     jobs = [("one", program("one", ["a", "b", "shared"])), ("two", program("two", ["shared", "c"]))]
     finished = list(engine.run(jobs))
-    assert [(one.key, one.value) for one in finished] == [("two", ["SHARED", "C"])]
+    assert [(program.key, program.value) for program in finished] == [("two", ["SHARED", "C"])]
     assert "b" not in oracle.asked
     assert sorted(closed) == ["one", "two"]
     assert engine.live == 0
@@ -335,15 +335,7 @@ def shown(*victims: Any, **given: Any) -> Playground:
 
 
 def opened(browser: Browser, url: str, **options: Any) -> tuple[Page, list[str]]:
-    page = browser.new_page(**options)
-    page.set_default_timeout(PATIENCE)
-    trouble: list[str] = []
-    page.on("console", lambda message: trouble.append(message.text))
-    page.on("pageerror", lambda error: trouble.append(str(error)))
-    page.on(
-        "request", lambda sent: trouble.append(sent.url) if not sent.url.startswith((url, "data:")) else None
-    )
-    page.goto(url)
+    page, trouble = watched_page(browser, url, **options)
     page.wait_for_selector("body[data-ready]")
     return page, trouble
 
@@ -366,7 +358,7 @@ def test_breaking_a_sentence_in_the_browser(browser: Browser, tmp_path: Path) ->
         assert f"{100 * result.perturbed_probs[0]:.1f} %" in page.inner_text(".bars")
         assert page.inner_text("#state") == "This text is broken."
         shading = page.eval_on_selector_all(".word", "e => e.map(x => x.style.getPropertyValue('--worth'))")
-        assert max(float(one) for one in shading if one) == 1
+        assert max(float(shade) for shade in shading if shade) == 1
         assert trouble == []
         # The command that the page shows finds the same text again.
         page.click(".command summary")

@@ -104,11 +104,11 @@ def test_every_annotator_sees_everything_once_in_an_order_of_ones_own(runs: list
 
 def test_the_seed_decides_the_texts_and_not_the_codes(runs: list[Path], tmp_path: Path) -> None:
     protocol = load_protocol("bae")
-    one, same, other = (draw(runs, protocol, n=10, annotators=2, seed=seed) for seed in (1, 1, 2))
-    assert one == same
-    assert one.items != other.items
-    with StudyFile.create(tmp_path / "a.db", one) as a, StudyFile.create(tmp_path / "b.db", same) as b:
-        assert a.items == b.items == one.items
+    first, same, other = (draw(runs, protocol, n=10, annotators=2, seed=seed) for seed in (1, 1, 2))
+    assert first == same
+    assert first.items != other.items
+    with StudyFile.create(tmp_path / "a.db", first) as a, StudyFile.create(tmp_path / "b.db", same) as b:
+        assert a.items == b.items == first.items
         assert not set(a.codes.values()) & set(b.codes.values())
         assert a.secret != b.secret
 
@@ -292,18 +292,18 @@ def test_figures_of_bae_by_hand(runs: list[Path], tmp_path: Path) -> None:
     )
     assert first.scales["naturalness"].n == 5
     assert first.scales["naturalness"].low <= 11 / 3 <= first.scales["naturalness"].high
-    assert [one.checks_passed for one in figures.annotators] == [2, 2, 0]
-    assert [one.attentive for one in figures.annotators] == [True, True, False]
+    assert [annotator.checks_passed for annotator in figures.annotators] == [2, 2, 0]
+    assert [annotator.attentive for annotator in figures.annotators] == [True, True, False]
     assert figures.complete == 3
     assert strict.left_out == (3,)
     assert strict.sources[1].accuracy.value == 1.0
-    label = next(one for one in figures.agreement if one.question == "label")
+    label = next(agreement for agreement in figures.agreement if agreement.question == "label")
     assert label.items == label.complete == 15
     assert label.alpha < 1
     # Only the second attack's labels are disputed, two against one; naturalness differs by one step.
-    assert {one.question for one in figures.disputes} == {"label"}
-    assert all(one.spread == pytest.approx(2 / 3) for one in figures.disputes)
-    assert all(one.source == "second" for one in figures.disputes)
+    assert {dispute.question for dispute in figures.disputes} == {"label"}
+    assert all(dispute.spread == pytest.approx(2 / 3) for dispute in figures.disputes)
+    assert all(dispute.source == "second" for dispute in figures.disputes)
     assert json.loads(json.dumps(figures.to_dict(), allow_nan=False))["complete"] == 3
 
 
@@ -346,7 +346,7 @@ def test_measures_stand_beside_people_and_correlate(runs: list[Path], tmp_path: 
             database.close()
         figures = read_figures(study)
         page = write_html(runs, tmp_path / "p.html", study=tmp_path / "s.db").read_text()
-    found = {(one.question, one.measure): one for one in figures.correlations}
+    found = {(correlation.question, correlation.measure): correlation for correlation in figures.correlations}
     perplexity = found["naturalness", "perplexity:trigram"]
     assert perplexity.value == pytest.approx(-1.0)
     assert perplexity.n == 20
@@ -372,7 +372,7 @@ def test_an_unanswered_study_has_no_figures_and_no_error(runs: list[Path], tmp_p
     with made(runs, tmp_path / "s.db") as study:
         figures = read_figures(study)
     assert figures.complete == 0
-    assert all(math.isnan(one.alpha) for one in figures.agreement)
+    assert all(math.isnan(agreement.alpha) for agreement in figures.agreement)
     assert not figures.disputes
     assert not figures.correlations
     assert judged_words(figures.agreement[0].alpha) == "not defined"
@@ -391,7 +391,7 @@ def test_small_figures() -> None:
 
 
 def unfooled(*arguments: str | Path) -> str:
-    done = CliRunner().invoke(app, [str(one) for one in arguments], catch_exceptions=False)
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.output
 

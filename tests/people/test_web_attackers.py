@@ -429,12 +429,12 @@ def test_what_is_remembered_of_guesses_is_bounded() -> None:
     assert len(slow._records) == slowing.MOST_CLIENTS
     assert len(slow._lately) == slowing.FREE_IN_ALL + 1
     # Whoever owns a network of IPv6 has as many addresses as they like: it counts as one.
-    one = slowing.SlowDown()
+    fresh = slowing.SlowDown()
     for number in range(slowing.FREE + 1):
-        one.tell(f"2001:db8::{number:x}", right=False)
-    assert asyncio.run(one.turn("2001:db8::ffff")) == 1
-    assert asyncio.run(one.turn("2001:db8:0:1::1")) == 0
+        fresh.tell(f"2001:db8::{number:x}", right=False)
+    assert asyncio.run(fresh.turn("2001:db8::ffff")) == 1
+    assert asyncio.run(fresh.turn("2001:db8:0:1::1")) == 0
     # The longest wait has an end.
     for _ in range(2000):
-        one.tell("2001:db8::1", right=False)
-    assert asyncio.run(one.turn("2001:db8::1")) == slowing.LONGEST
+        fresh.tell("2001:db8::1", right=False)
+    assert asyncio.run(fresh.turn("2001:db8::1")) == slowing.LONGEST

@@ -150,7 +150,7 @@ def test_by_keyboard_and_on_a_phone(browser: Browser, run: Path, tmp_path: Path)
     assert page.eval_on_selector_all("input, select", unnamed) == 0
     pictures = page.eval_on_selector_all("svg", "e => e.map(x => x.getAttribute('aria-label') || '')")
     assert len(pictures) >= 4
-    assert all(len(one) > 20 for one in pictures)
+    assert all(len(picture) > 20 for picture in pictures)
     page.close()
 
 
@@ -239,8 +239,8 @@ def test_runs_side_by_side(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_the_same_runs_give_the_same_page(run: Path, tmp_path: Path) -> None:
-    one, two = write_html([run], tmp_path / "1.html"), write_html([run], tmp_path / "2.html")
-    assert one.read_bytes() == two.read_bytes()
+    first, second = write_html([run], tmp_path / "1.html"), write_html([run], tmp_path / "2.html")
+    assert first.read_bytes() == second.read_bytes()
 
 
 def test_runs_with_other_classes_are_refused(tmp_path: Path) -> None:

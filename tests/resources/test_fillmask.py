@@ -65,15 +65,15 @@ def test_ranking_by_hand() -> None:
     model = by_hand({"[SEP]": 0.3, "bad": 0.2, "##s": 0.2, ".": 0.1, "good": 0.1, "film": 0.1})
     (answer,) = model([MaskItem("the ", " is fun", 3)])
     # The piece, the mark and the punctuation are left out; equal words come in the vocabulary's order.
-    assert [one.word for one in answer] == ["bad", "film", "good"]
-    assert [one.score for one in answer] == pytest.approx(np.log([0.2, 0.1, 0.1]).tolist(), abs=2e-6)
+    assert [fill.word for fill in answer] == ["bad", "film", "good"]
+    assert [fill.score for fill in answer] == pytest.approx(np.log([0.2, 0.1, 0.1]).tolist(), abs=2e-6)
 
 
 def test_only_whole_words(model: MaskedLM) -> None:
     (answer,) = model([MaskItem("the film is ", ".", 1000)])
     expected = {piece for piece in PIECES if piece.isalpha()}
-    assert {one.word for one in answer} == expected
-    scores = [one.score for one in answer]
+    assert {fill.word for fill in answer} == expected
+    scores = [fill.score for fill in answer]
     assert scores == sorted(scores, reverse=True)
 
 
@@ -102,10 +102,11 @@ def test_answers_are_those_of_the_whole_model(kind: str) -> None:
         scores = torch.log_softmax(logits[place], dim=0)
         vocabulary = whole_words(tokenizer, len(tokenizer))
         expected = sorted(
-            zip(vocabulary.words, scores[list(vocabulary.ids)].tolist(), strict=True), key=lambda one: -one[1]
+            zip(vocabulary.words, scores[list(vocabulary.ids)].tolist(), strict=True),
+            key=lambda pair: -pair[1],
         )
         (answer,) = model([item])
-        assert [one.score for one in answer] == pytest.approx(
+        assert [fill.score for fill in answer] == pytest.approx(
             [score for _, score in expected[: item.k]], abs=1e-4
         )
 
@@ -221,15 +222,15 @@ def answering(table: dict[str, float]) -> Any:
 
         def __call__(self, items: Sequence[MaskItem], /) -> list[tuple[FillIn, ...]]:
             self.asked.extend(items)
-            return [tuple(FillIn(*one) for one in table.items()) for _ in items]
+            return [tuple(FillIn(*pair) for pair in table.items()) for _ in items]
 
     return Model()
 
 
 def test_two_models_together_by_hand() -> None:
-    one = answering({"good": -1.0, "bad": -2.0, "dull": -4.0})
-    other = answering({"fine": -0.5, "bad": -1.0, "film": -3.0})
-    blend = Blend(one, other)
+    first = answering({"good": -1.0, "bad": -2.0, "dull": -4.0})
+    second = answering({"fine": -0.5, "bad": -1.0, "film": -3.0})
+    blend = Blend(first, second)
     answer, shorter = blend([MaskItem("a ", " b", 4), MaskItem("a ", " b", 2)])
     # Words that only one model names get the other's last score: -4 and -3.
     assert answer == (
@@ -239,19 +240,19 @@ def test_two_models_together_by_hand() -> None:
         FillIn("dull", -3.5),  # film has the same score and comes later
     )
     assert shorter == answer[:2]
-    assert {item.k for item in one.asked} == {500}
+    assert {item.k for item in first.asked} == {500}
     assert blend.batch_size == 7
     assert blend([]) == []
 
 
 def test_two_models_are_opened_by_name(tmp_path: Path) -> None:
-    one, other = (save(masked(seed=seed), tmp_path / str(seed)) for seed in (3, 4))
+    first, second = (save(masked(seed=seed), tmp_path / str(seed)) for seed in (3, 4))
     items = [MaskItem("the ", " is good", 3), MaskItem("a ", "", 3)]
-    both = open_fill_mask(f"{one}+{other}")
+    both = open_fill_mask(f"{first}+{second}")
     answers = both(items)
-    assert answers == Blend(open_fill_mask(str(one)), open_fill_mask(str(other)))(items)
+    assert answers == Blend(open_fill_mask(str(first)), open_fill_mask(str(second)))(items)
     assert answers == [both([item])[0] for item in items]
-    assert len(fillmask.fingerprint(f"{one}+{other}").split(" + ")) == 2
+    assert len(fillmask.fingerprint(f"{first}+{second}").split(" + ")) == 2
     plus = save(masked(), tmp_path / "a+b")  # a folder may be called so
     assert isinstance(open_fill_mask(str(plus)), MaskedLM)
     with pytest.raises(OracleError, match="at least 1"):
@@ -308,14 +309,6 @@ def test_a_vocabulary_without_words() -> None:
         whole_words(Bare(), 3)
 
 
-def test_the_default_must_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UNFOOLED_CACHE", str(tmp_path))
-    with pytest.raises(ResourceError, match="unfooled resources build masked-lm"):
-        open_fill_mask("")
-    with pytest.raises(ResourceError, match="unfooled resources get trigram"):
-        open_fill_mask("trigram")
-
-
 def test_fingerprints_name_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fingerprint = fillmask.fingerprint
     assert fingerprint("trigram") == "trigram 5.1.1"
@@ -334,7 +327,7 @@ def test_fingerprints_name_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_the_trained_default() -> None:
     model = open_fill_mask("masked-lm")
     (answer,) = model([MaskItem("this is one of the best ", " i have ever seen.", 20)])
-    found = [one.word for one in answer]
+    found = [fill.word for fill in answer]
     assert {"films", "movies", "things"} & set(found[:5])
     first, second = model(
         [MaskItem("a ", " film.", 10), MaskItem("this is one of the best ", " i have ever seen.", 20)]

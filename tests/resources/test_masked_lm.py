@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from tiny_models import save_bert
 from unfooled.cli.resources import run_resources
 from unfooled.errors import MissingExtraError, ResourceError, UserError
 from unfooled.resources import masked_lm, review_text
@@ -66,26 +67,8 @@ def write_reviews(folder: Path) -> None:
 
 
 def write_body(folder: Path) -> None:
-    import torch
-    from transformers import BertConfig, BertModel, BertTokenizer
-
-    folder.mkdir(parents=True)
     words = ["the", "very", ".", "br", *SUBJECTS, *VERBS, *JUDGEMENTS, "##s"]
-    vocabulary = folder / "vocab.txt"
-    vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]), "utf-8")
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(words) + 5,
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=90,
-    )
-    with quiet():
-        model: Any = BertModel(config)  # type: ignore[no-untyped-call]
-        model.save_pretrained(folder)
-        BertTokenizer(vocab=str(vocabulary), model_max_length=90).save_pretrained(folder)
+    save_bert(folder, words, hidden=32, positions=90, num_hidden_layers=1)
 
 
 @pytest.fixture
@@ -113,8 +96,8 @@ def test_it_learns_what_fits(store: Store, capfd: pytest.CaptureFixture[str]) ->
     assert capfd.readouterr() == ("", "")
     model = MaskedLM(*load_pretrained("masked", str(folder)))
     subject, judgement = model([MaskItem("the ", " is good .", 4), MaskItem("the film is ", " .", 4)])
-    assert {one.word for one in subject} == set(SUBJECTS)
-    assert {one.word for one in judgement} == set(JUDGEMENTS)
+    assert {fill.word for fill in subject} == set(SUBJECTS)
+    assert {fill.word for fill in judgement} == set(JUDGEMENTS)
 
 
 def test_a_build_goes_on_where_it_was(store: Store) -> None:
@@ -189,7 +172,9 @@ def test_only_whole_words_are_masked(store: Store) -> None:
         words = set(tokenizer.convert_ids_to_tokens(labels[hidden].tolist()))
         assert not words & {".", "[CLS]", "[SEP]", "[PAD]", "[UNK]"}
     again = training._batch(3)
-    assert all(bool((one == other).all()) for one, other in zip(again, (ids, mask, labels), strict=True))
+    assert all(
+        bool((tensor == other).all()) for tensor, other in zip(again, (ids, mask, labels), strict=True)
+    )
     pieces = tokenizer("films the")["input_ids"]  # film ##s the
     import numpy as np
 
@@ -303,7 +288,7 @@ def test_everything_leaves_out_what_takes_long(installed: Store, capsys: pytest.
     run_resources("list", [], as_json=False)
     assert "unfooled resources build masked-lm --minutes" in capsys.readouterr().out
     run_resources("list", [], as_json=True)
-    assert [one["present"] for one in json.loads(capsys.readouterr().out)] == [True, True, False]
+    assert [resource["present"] for resource in json.loads(capsys.readouterr().out)] == [True, True, False]
 
 
 def test_everything_leaves_out_what_lacks_a_library(

@@ -44,7 +44,7 @@ def test_absent_then_got_then_present(store: Store) -> None:
 
 
 def test_status_shows_what_is_here(store: Store) -> None:
-    assert [one.present for one in store.status()] == [False, False]
+    assert [entry.present for entry in store.status()] == [False, False]
     store.get("words")
     words, upper = store.status()
     assert (words.present, words.path, words.licence) == (True, store.root / "words-1.0", "CC0-1.0")
@@ -139,7 +139,7 @@ def test_the_cache_folder_is_chosen_by_the_environment(
     monkeypatch.setenv("UNFOOLED_CACHE", str(tmp_path))
     assert cache_dir() == tmp_path
     assert store_module.default_store().root == tmp_path
-    assert not any(one.present for one in store_module.status())
+    assert not any(entry.present for entry in store_module.status())
     monkeypatch.delenv("UNFOOLED_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
     assert sys.platform != "linux" or cache_dir() == tmp_path / "x" / "unfooled"

@@ -41,8 +41,8 @@ def net() -> WordNet:
         ("noun", 7): synset("pant", "gasp"),
     }
     senses: dict[tuple[str, str], list[tuple[str, int]]] = {}
-    for (part, number), one in synsets.items():
-        for word in filter(None, one.words):
+    for (part, number), group in synsets.items():
+        for word in filter(None, group.words):
             senses.setdefault((part, word), []).append((part, number))
     irregular = {"verb": {"take": ["taken", "took"], "drive": ["driven", "drove"]}}
     return WordNet(synsets, senses, irregular)

@@ -158,7 +158,7 @@ item = st.tuples(st.lists(word, min_size=1, max_size=12), st.integers(0, 11), st
 def test_options_equal_tagging_the_whole_edited_text(items: list[Item]) -> None:
     tagger = load_tagger()
     for (words, index, options), found in zip(items, open_tagger("")(items), strict=True):
-        texts = [[*words[:index], one, *words[index + 1 :]] for one in (words[index], *options)]
+        texts = [[*words[:index], option, *words[index + 1 :]] for option in (words[index], *options)]
         assert found == tuple(UNIVERSAL.get(tagger.tag(text)[index], "X") for text in texts)
 
 

@@ -100,7 +100,7 @@ def model(path: Path) -> Trigrams:
 
 
 def probability(model: Trigrams, *words: str) -> float:
-    first, middle, last = (np.array([one]) for one in model.ids(["?", "?", *words][-3:]))
+    first, middle, last = (np.array([number]) for number in model.ids(["?", "?", *words][-3:]))
     return float(model.log_probability(first, middle, last)[0])
 
 
@@ -143,8 +143,8 @@ def test_gaps_by_hand(model: Trigrams) -> None:
     }
     scale = math.log(sum(math.exp(value) for value in totals.values()))
     ranked = sorted(totals, key=lambda word: -totals[word])
-    assert [one.word for one in answer] == ranked == ["c", "b", "a"]
-    assert [one.score for one in answer] == pytest.approx([totals[w] - scale for w in ranked], abs=1e-5)
+    assert [fill.word for fill in answer] == ranked == ["c", "b", "a"]
+    assert [fill.score for fill in answer] == pytest.approx([totals[w] - scale for w in ranked], abs=1e-5)
 
 
 @pytest.mark.parametrize("left", ["", "a ", "a b ", "zebra ", "c. a "])
@@ -162,7 +162,7 @@ def test_gaps_are_products_of_three_probabilities(model: Trigrams, left: str, ri
                 total += probability(model, word, behind[0], behind[1])
         expected[word] = total
     scale = math.log(sum(math.exp(value) for value in expected.values()))
-    assert {one.word: one.score for one in answer} == pytest.approx(
+    assert {fill.word: fill.score for fill in answer} == pytest.approx(
         {word: value - scale for word, value in expected.items()}, abs=1e-5
     )
 

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from languages import TEXTS
 from stored_runs import made, stored
-from toys import attack_one, linear, neighbours
+from toys import attack_one, linear, neighbours, toy_recipe
 from unfooled.attacks.parts.candidates import CharacterEdits, Neighbours
-from unfooled.attacks.parts.goals import OnlyClass, Untargeted
+from unfooled.attacks.parts.goals import OnlyClass
 from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.search import GreedySwap
 from unfooled.checks.evaluate import evaluate
@@ -42,7 +42,7 @@ CHINESE = [
 
 def swaps(table: str) -> Recipe:
     search = GreedySwap(importance=Deletion(), candidates=Neighbours(table=table), constraints=())
-    return Recipe(name="swaps", version="test", summary="", paper="", goal=Untargeted(), search=search)
+    return toy_recipe(search)
 
 
 def listed(tmp_path: Path, words: dict[str, list[str]]) -> str:
@@ -232,12 +232,12 @@ def test_the_table_leads_with_the_recall_of_the_class(tmp_path: Path) -> None:
     assert not any("accuracy" in row.name or "F1" in row.name for row in rest)
     told = run.summary().to_dict()
     assert told["only"] == "offensive"
-    assert [one["class"] for one in told["recalls"]] == ["fine", "offensive"]
+    assert [recall["class"] for recall in told["recalls"]] == ["fine", "offensive"]
     assert told["recalls"][0]["under_attack"] is None  # its rows were not attacked
     assert "recall of offensive under attack" in write_html([run.path], tmp_path / "p.html").read_text()
     every = attack(victim, posts(6), "deepwordbug", out=tmp_path / "every").summary()
     assert summary_rows(every)[0].name == "accuracy before attack"
-    assert all(one.attacked for one in every.recalls)
+    assert all(recall.attacked for recall in every.recalls)
 
 
 def test_a_gate_on_recall(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def results(folder: Path) -> list[Result]:
 def test_a_csv_log(tmp_path: Path) -> None:
     done = import_textattack(log(tmp_path, "r.csv", CSV), out=tmp_path / "run", labels=("neg", "pos"))
     won, failed, skipped, maximized = results(tmp_path / "run")
-    assert [one.outcome for one in (won, failed, skipped, maximized)] == [
+    assert [result.outcome for result in (won, failed, skipped, maximized)] == [
         "success", "failure", "skipped", "success",
     ]  # fmt: skip
     assert (won.original, won.perturbed, won.queries, won.label) == (
@@ -164,16 +164,16 @@ def test_fields(tmp_path: Path) -> None:
     after = "[[[[Premise]]]]: A [[guy]] runs.<SPLIT>[[[[Hypothesis]]]]: He moves."
     content = f'{HEADER}\n"{pair}","{after}",0.1,0.7,2,0,2,9,"Successful"\n'
     import_textattack(log(tmp_path, "r.csv", content), out=tmp_path / "run")
-    (one,) = results(tmp_path / "run")
-    assert one.fields == (("premise", "A man runs."), ("hypothesis", "He moves."))
-    assert (one.field, one.perturbed) == (0, "A guy runs.")
+    (result,) = results(tmp_path / "run")
+    assert result.fields == (("premise", "A man runs."), ("hypothesis", "He moves."))
+    assert (result.field, result.perturbed) == (0, "A guy runs.")
 
     both = after.replace("moves", "[[sits]]")
     import_textattack(log(tmp_path, "b.csv", content.replace(after, both)), out=tmp_path / "both")
-    (one,) = results(tmp_path / "both")
-    assert one.fields == (("text", "Premise: A man runs.\nHypothesis: He moves."),)
-    assert one.perturbed == "Premise: A guy runs.\nHypothesis: He sits."
-    assert len(one.edits) == 2
+    (result,) = results(tmp_path / "both")
+    assert result.fields == (("text", "Premise: A man runs.\nHypothesis: He moves."),)
+    assert result.perturbed == "Premise: A guy runs.\nHypothesis: He sits."
+    assert len(result.edits) == 2
     with RunFile.read(tmp_path / "both") as run:
         assert "several fields" in run.header["environment"]["notices"][-1]
 
@@ -181,12 +181,12 @@ def test_fields(tmp_path: Path) -> None:
 def test_insertions_and_deletions(tmp_path: Path) -> None:
     content = f'{HEADER}\n"a [[very]] good film","a good [[old]] film",0.1,0.7,1,0,1,9,"Successful"\n'
     import_textattack(log(tmp_path, "r.csv", content), out=tmp_path / "run")
-    (one,) = results(tmp_path / "run")
-    assert [(edit.kind, edit.position, edit.before, edit.after) for edit in one.edits] == [
+    (result,) = results(tmp_path / "run")
+    assert [(edit.kind, edit.position, edit.before, edit.after) for edit in result.edits] == [
         ("delete", 1, "very", ""),
         ("insert", 3, "", "old"),
     ]
-    assert one.perturbed[one.edits[1].at :] == "old film"
+    assert result.perturbed[result.edits[1].at :] == "old film"
 
 
 def test_a_summary_is_compared(tmp_path: Path) -> None:

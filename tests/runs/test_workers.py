@@ -65,8 +65,11 @@ def test_two_workers_give_the_results_of_one(tmp_path: Path) -> None:
     attack("fake", data, "deepwordbug", out=tmp_path / "two", workers=2)
     attack(FakeVictim(), data, "deepwordbug", out=tmp_path / "pickled", workers=3)
     assert digest(tmp_path / "one") == digest(tmp_path / "two") == digest(tmp_path / "pickled")
-    with closing(RunFile.read(tmp_path / "one")) as one, closing(RunFile.read(tmp_path / "two")) as two:
-        assert one.counters()["victim"]["asked"] == two.counters()["victim"]["asked"]
+    with (
+        closing(RunFile.read(tmp_path / "one")) as alone,
+        closing(RunFile.read(tmp_path / "two")) as together,
+    ):
+        assert alone.counters()["victim"]["asked"] == together.counters()["victim"]["asked"]
 
 
 class Sent:

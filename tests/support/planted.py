@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from toys import toy_recipe
 from unfooled.attacks.parts.candidates import Candidates, Neighbours
-from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Deletion, Importance
 from unfooled.attacks.parts.search import GreedySwap
 from unfooled.core.attempt import Attempt, Scored, Search
@@ -66,14 +66,7 @@ def neighbours(folder: Path) -> Neighbours:
 def recipe(folder: Path, search: Search | None = None) -> Recipe:
     """A greedy search over the synonyms, without constraints, unless another search is given."""
     greedy = GreedySwap(importance=Deletion(), candidates=neighbours(folder), constraints=())
-    return Recipe(
-        name="toy",
-        version="1",
-        summary="swaps a word for a synonym",
-        paper="none",
-        goal=Untargeted(),
-        search=search or greedy,
-    )
+    return toy_recipe(search or greedy)
 
 
 class Knowing(FakeVictim):
@@ -138,7 +131,9 @@ class Seeing(FakeVictim):
         return found
 
     def jacobian(self, texts: Sequence[Readable], /) -> list[Any]:
-        return [np.stack([-one.vectors, one.vectors]) for one in self.gradients(texts, of="logit")]
+        return [
+            np.stack([-gradient.vectors, gradient.vectors]) for gradient in self.gradients(texts, of="logit")
+        ]
 
     def attention(self, texts: Any, **options: Any) -> Any:
         raise NotImplementedError
@@ -155,8 +150,8 @@ class Misleading(Seeing):
         self, texts: Sequence[Readable], labels: Sequence[int | None] | None = None, *, of: Of = "loss"
     ) -> list[WordVectors]:
         found = super().gradients(texts, labels, of="logit")
-        for one in found:
-            one.vectors[:, 0] = 3.0 - np.abs(one.vectors[:, 0])
+        for slope in found:
+            slope.vectors[:, 0] = 3.0 - np.abs(slope.vectors[:, 0])
         return found
 
 
@@ -174,7 +169,7 @@ class FirstWords:
         for index in order[: self.most]:
             options = yield from self.candidates.propose(a, now.text, index)
             scored = yield from a.score([now.text.replace(index, option) for option in options])
-            now = max([now, *scored], key=lambda one: one.score)
+            now = max([now, *scored], key=lambda choice: choice.score)
         return now
 
 
@@ -249,8 +244,8 @@ def network(*, augmented: bool, seed: int = 0, steps: int = 20) -> HuggingFaceVi
 
 def overlap(first: str, second: str) -> float:
     """Share of words that two texts have in common, by their first letters."""
-    one, other = ({word[:4] for word in text.lower().split()} for text in (first, second))
-    return len(one & other) / max(1, len(one | other))
+    stems, other = ({word[:4] for word in text.lower().split()} for text in (first, second))
+    return len(stems & other) / max(1, len(stems | other))
 
 
 class Guessing(FakeVictim):
@@ -274,7 +269,7 @@ class Guessing(FakeVictim):
     def _guess(self, word: str) -> float:
         if word in WEIGHTS or word in PLAIN or SYNONYM.sub("", word) not in {*WEIGHTS, *PLAIN}:
             return 0.0
-        drawn = [int(digest(word, one)[:8], 16) / 0xFFFFFFFF for one in self.guesses]
+        drawn = [int(digest(word, guess)[:8], 16) / 0xFFFFFFFF for guess in self.guesses]
         return self.wild * (2 * sum(drawn) / len(drawn) - 1)
 
     def fingerprint(self) -> str:

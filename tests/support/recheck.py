@@ -44,7 +44,7 @@ def steps(result: Result) -> list[Step]:
             begin, end = (begin, end + 1) if text[end : end + 1] == " " else (begin - 1, end)
         earlier = text[:begin] + edit.before + text[end:]
         shift = len(earlier) - len(text)
-        left = [one._replace(at=one.at + shift) if one.at > edit.at else one for one in left]
+        left = [later._replace(at=later.at + shift) if later.at > edit.at else later for later in left]
         found.append(Step(earlier, text, edit))
         text = earlier
     assert text == result.original, "undone edits lead back to the original"
@@ -81,7 +81,7 @@ class Models:
     def __init__(self, search: dict[str, Any]) -> None:
         self.fill = search["fill"]
         self.stopwords = STOPWORDS[search["stopwords"]]
-        parts = {one["part"].partition(":")[2]: one for one in search["constraints"]}
+        parts = {constraint["part"].partition(":")[2]: constraint for constraint in search["constraints"]}
         self.similar, self.tagged = parts["SentenceSimilarity"], parts["SamePartOfSpeech"]
         self.encode = open_encoder(self.similar["encoder"])
         self.masked = open_fill_mask(self.fill["masked_lm"])
@@ -93,7 +93,7 @@ class Models:
         end = edit.at + len(edit.after)
         item = MaskItem(step.after[: edit.at], step.after[end:], self.fill["most"])
         (found,) = self.masked([item])
-        assert edit.after.lower() in {one.word.lower() for one in found}, edit
+        assert edit.after.lower() in {fill.word.lower() for fill in found}, edit
         if edit.kind == "replace":
             assert edit.after.lower() != edit.before.lower()
             assert edit.before.lower().replace("’", "'") not in self.stopwords

@@ -48,8 +48,8 @@ def write_run(folder: Path, results: list[Result], *, attack: str = "made@1", da
         "environment": {"attack": attack, "victim": "toy", "data": "rows", "preflight": ["fine"]},
     }
     with RunFile.open(folder, header) as file:
-        for one in results:
-            file.add(one)
+        for result in results:
+            file.add(result)
     return folder
 
 

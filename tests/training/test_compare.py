@@ -22,19 +22,19 @@ from unfooled.victims.loading import load_victim
 
 
 def test_figures_of_a_victim_without_files() -> None:
-    (one,) = compare([load_fake("")], Dataset.from_pairs([*sentences(40), ("", "positive")]))
-    assert one.n == 40
-    assert one.skipped == 1
-    assert one.accuracy_low <= one.accuracy <= one.accuracy_high
-    assert one.macro_f1_low <= one.macro_f1 <= one.macro_f1_high
-    assert one.texts_per_second > 0
-    assert one.parameters is one.megabytes is one.training_seconds is one.padding is None
+    (measured,) = compare([load_fake("")], Dataset.from_pairs([*sentences(40), ("", "positive")]))
+    assert measured.n == 40
+    assert measured.skipped == 1
+    assert measured.accuracy_low <= measured.accuracy <= measured.accuracy_high
+    assert measured.macro_f1_low <= measured.macro_f1 <= measured.macro_f1_high
+    assert measured.texts_per_second > 0
+    assert measured.parameters is measured.megabytes is measured.training_seconds is measured.padding is None
 
 
 def test_two_of_one_name_are_told_apart() -> None:
     data = Dataset.from_pairs(sentences(10))
     loaded = (load_fake("") for _ in range(2))
-    assert [one.name for one in compare(loaded, data)] == ["fake", "fake (2)"]
+    assert [model.name for model in compare(loaded, data)] == ["fake", "fake (2)"]
 
 
 def test_other_labels_are_an_error() -> None:
@@ -64,15 +64,15 @@ def test_a_neural_model_computes_no_padding_and_keeps_up_with_a_bare_loop(tmp_pa
     options = {"epochs": 1, "vectors": "none", "hidden": 8, "embedding": 8}
     train("lstm", data, tmp_path / "lstm", options=options)
     victim: Any = load_victim(str(tmp_path / "lstm"))
-    one = measure(victim, read_rows(data)[0], bare=True)
-    assert one.padding is not None
-    assert one.padding < 0.1
-    assert one.of_bare_loop is not None
-    assert one.of_bare_loop > 0
-    assert one.parameters == sum(weights.numel() for weights in victim.model.parameters())
-    assert one.megabytes is not None
-    assert one.family == "lstm"
-    assert one.training_seconds is not None
+    measured = measure(victim, read_rows(data)[0], bare=True)
+    assert measured.padding is not None
+    assert measured.padding < 0.1
+    assert measured.of_bare_loop is not None
+    assert measured.of_bare_loop > 0
+    assert measured.parameters == sum(weights.numel() for weights in victim.model.parameters())
+    assert measured.megabytes is not None
+    assert measured.family == "lstm"
+    assert measured.training_seconds is not None
 
 
 def test_the_command_prints_a_table_and_writes_a_plot_and_a_file(
@@ -100,10 +100,10 @@ def test_the_command_prints_a_table_and_writes_a_plot_and_a_file(
     write_csv(tmp_path / "o.csv", [(text, label[:3]) for text, label in sentences(20)])
     again = ["compare", "svm", "svm", "-d", "o.csv", "--label-map", "pos=positive,neg=negative", "--json"]
     numbered = json.loads(run_command(monkeypatch, capsys, *again))
-    assert [one["name"] for one in numbered] == ["svm", "svm (2)"]
+    assert [model["name"] for model in numbered] == ["svm", "svm (2)"]
     assert numbered[0]["accuracy"] > 0.9
     asked = json.loads(run_command(monkeypatch, capsys, "compare", *models, "-d", "d.csv", "--json"))
-    assert [one["name"] for one in asked] == models
+    assert [model["name"] for model in asked] == models
 
 
 def run_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -600,8 +600,8 @@ def test_validation_rows_may_be_a_file_or_a_split(
 
 def test_families_are_listed_with_their_ranges(unfooled: Callable[..., tuple[str, str]]) -> None:
     listed = json.loads(unfooled("train", "--list", "--json")[0])
-    assert [one["name"] for one in listed] == [family.name for family in all_families()]
-    ranges = {one["name"]: one["ranges"] for one in listed}
+    assert [family["name"] for family in listed] == [family.name for family in all_families()]
+    ranges = {family["name"]: family["ranges"] for family in listed}
     assert ranges["naive-bayes"]["alpha"] == "0.01–10 (log)"
     assert "word-cnn" in unfooled("train", "--list")[0]
     assert "2+3+4 | 3+4+5" in unfooled("train", "--list")[0]

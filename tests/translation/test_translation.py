@@ -160,7 +160,7 @@ class Told:
 
 
 def judged(goal: Any, told: Told, *outputs: str) -> tuple[list[float], list[bool]]:
-    found: tuple[list[float], list[bool]] = goal.judge([Written(one, -1.5) for one in outputs], told)
+    found: tuple[list[float], list[bool]] = goal.judge([Written(output, -1.5) for output in outputs], told)
     return found
 
 
@@ -268,7 +268,9 @@ def test_a_budget_ends_the_search_and_keeps_what_was_found() -> None:
 
 def test_scores_before_and_after_are_compared_pair_by_pair() -> None:
     references = [f"Ein Hund sieht Katze {i} im Haus am See." for i in range(30)]
-    after = [one.replace("Katze", "Kuh") if i % 2 else one for i, one in enumerate(references)]
+    after = [
+        reference.replace("Katze", "Kuh") if i % 2 else reference for i, reference in enumerate(references)
+    ]
     found = compare(references, after, references)
     assert found.before[0] == pytest.approx(100.0)
     assert found.after[0] == pytest.approx(corpus_score(after, references))
@@ -283,10 +285,10 @@ def test_scores_before_and_after_are_compared_pair_by_pair() -> None:
 
 def test_a_few_sentences_prove_nothing() -> None:
     references = [f"Ein Hund sieht Katze {i} im Haus am See." for i in range(30)]
-    one = compare(references[:1], ["Kuh"], references[:1])
-    assert one.p == 1.0
-    assert one.before[1:] == one.after[1:] == (0.0, 100.0)
-    assert one.change[1:] == (-100.0, 100.0)
+    single = compare(references[:1], ["Kuh"], references[:1])
+    assert single.p == 1.0
+    assert single.before[1:] == single.after[1:] == (0.0, 100.0)
+    assert single.change[1:] == (-100.0, 100.0)
     # Of thirty pairs only those that differ count.
     four = compare(references, ["Kuh"] * 4 + references[4:], references)
     assert four.p >= 1 / 8
@@ -312,17 +314,17 @@ def attacked(tmp_path: Path, name: str, kind: str = "seq2seq-lstm", **settings: 
     ("kind", "name"), [("seq2seq-lstm", "targeted-keyword"), ("seq2seq-transformer", "typo")]
 )
 def test_a_run_holds_outputs_and_does_not_depend_on_the_window(kind: str, name: str, tmp_path: Path) -> None:
-    one = attacked(tmp_path / "a", name, kind, window=1)
+    narrow = attacked(tmp_path / "a", name, kind, window=1)
     many = attacked(tmp_path / "b", name, kind, window=64)
-    results = list(one.results())
+    results = list(narrow.results())
     assert results == list(many.results())
     assert any(result.output for result in results)
     assert [dict(result.fields)["reference"] for result in results] == [
-        one.reference for one in parallel(3, 3)
+        example.reference for example in parallel(3, 3)
     ]
-    summary = one.summary()
+    summary = narrow.summary()
     assert summary.writes
-    assert [one.metric for one in summary.outputs] == ["bleu", "chrf"]
+    assert [output.metric for output in summary.outputs] == ["bleu", "chrf"]
     assert summary.outputs[0].n == 3
     assert summary.accuracy_before.n == 0
 
@@ -395,7 +397,7 @@ def test_train_and_attack_from_the_command_line(tmp_path: Path, monkeypatch: pyt
     assert "validation BLEU" in shown
     wanted = ["attack", "--model", "m", "--data", valid, "--attack"]
     found = json.loads(typed(*wanted, "typo", "--out", "run", "--json"))
-    assert [one["metric"] for one in found["outputs"]] == ["bleu", "chrf"]
+    assert [output["metric"] for output in found["outputs"]] == ["bleu", "chrf"]
     shown = typed("summary", "run")
     assert "chrF under attack" in shown
     assert "sacrebleu bleu: nrefs:1" in shown

@@ -189,9 +189,9 @@ def test_teacher_forcing_gives_the_log_probabilities_of_tokens_and_keywords(kind
         logs = made(input_ids=torch.tensor([source]), decoder_input_ids=decoder).logits[0].log_softmax(-1)
     (found,) = looked.token_log_probs([(TEXTS[0], "der hund.")])
     assert found == pytest.approx([float(logs[i, t]) for i, t in enumerate(target)], abs=2e-4)
-    one = tokenizer.convert_ids_to_tokens(list(tokens(tokenizer, "der")))[0]
-    assert one == "▁der"
-    piece = tokenizer.convert_tokens_to_ids(one)
+    token = tokenizer.convert_ids_to_tokens(list(tokens(tokenizer, "der")))[0]
+    assert token == "▁der"
+    piece = tokenizer.convert_tokens_to_ids(token)
     (near,) = looked.nearness([Forced(TEXTS[0], "der hund.", "der")])
     assert near == pytest.approx(float(logs[:, piece].max()), abs=2e-4)
 
@@ -257,7 +257,7 @@ def test_answers_do_not_depend_on_the_batch(kind: str) -> None:
     looked = victim(kind)
     asked = [Asked(text, "hund") for text in TEXTS]
     together = looked.write(asked)
-    assert together == [looked.write([one])[0] for one in asked]
+    assert together == [looked.write([question])[0] for question in asked]
     assert looked.write(asked[::-1])[::-1] == together
     assert isinstance(looked, Translator)
     assert looked.capabilities == {"translations", "embeddings", "gradients", "attention"}
@@ -283,7 +283,7 @@ def test_training_writes_a_folder_that_loads_and_translates(kind: str, tmp_path:
     trained = train_translator(kind, parallel(320), tmp_path / "m", valid=parallel(8, 5), options=options)
     history = trained.metrics["history"]
     assert history[-1]["loss"] < history[0]["loss"] / 1.3
-    assert trained.metrics["valid"]["bleu"] == max(one["bleu"] for one in history) > 3
+    assert trained.metrics["valid"]["bleu"] == max(epoch["bleu"] for epoch in history) > 3
     words = json.loads((tmp_path / "m" / "words.json").read_text(encoding="utf-8"))
     assert words["source"][0] == ["the", 640]
     assert words["target"][0] == ["der", 640]

@@ -178,7 +178,7 @@ FORMS: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
         lambda doc: [
             sorted(
                 ({"label": n, "score": s} for n, s in zip(("negative", "positive"), scores(t), strict=True)),
-                key=lambda one: -one["score"],
+                key=lambda entry: -entry["score"],
             )
             for t in doc["inputs"]
         ],

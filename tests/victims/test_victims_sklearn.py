@@ -372,8 +372,8 @@ def test_a_pipeline_in_memory_has_the_same_fingerprint_in_every_process() -> Non
         for _ in range(2)
     }
     assert len(outputs) == 1
-    one, other = outputs.pop().split()
-    assert one != other
+    first, second = outputs.pop().split()
+    assert first != second
 
 
 def test_the_fingerprint_follows_what_was_fitted() -> None:

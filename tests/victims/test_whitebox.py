@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pickle
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tiny_models import POSITIONS, TRANSFORMERS, WORD_KINDS, tiny
+from tiny_models import PAIRS, POSITIONS, TRANSFORMERS, WORD_KINDS, tiny, victim_of
 from unfooled.core.engine import Engine
 from unfooled.core.program import Ask, Program
 from unfooled.core.questions import GradientItem, Marked, WordVectors, mark
@@ -39,14 +38,6 @@ TEXTS: list[Any] = [
     "the movie was fun",
     "good " * 40,
 ]
-PAIRS: list[Any] = [("the film", "is very good"), ("a plot", "dull films"), ("", "bad")]
-
-
-@cache
-def victim_of(kind: str) -> HuggingFaceVictim:
-    if kind in WORD_KINDS:
-        pytest.importorskip("unfooled.victims.torch.word_models.modeling")
-    return tiny(kind)
 
 
 def by_hand(victim: HuggingFaceVictim, value: Any, field: int = 0) -> tuple[dict[str, Any], list[list[int]]]:
@@ -160,7 +151,7 @@ def test_the_jacobian_holds_every_other_gradient(kind: str) -> None:
         weights = scores[index] - np.eye(3)[best[index]]
         assert close(loss[index].vectors, np.tensordot(weights, jacobian, 1), 1e-4)
     again = zip(loss, victim.gradients(TEXTS, best), strict=True)
-    assert all(np.array_equal(one.vectors, other.vectors) for one, other in again)
+    assert all(np.array_equal(slope.vectors, other.vectors) for slope, other in again)
     assert close(victim.gradients(TEXTS[:1], [None])[0].vectors, loss[0].vectors, 1e-6)
 
 
@@ -217,9 +208,9 @@ def test_attention_is_the_mean_over_heads_and_queries(kind: str) -> None:
             for value, found, maps in zip(values, received, victim.attention_maps(values), strict=True):
                 inputs, pieces = by_hand(victim, value, 0 if isinstance(value, str) else 1)
                 assert len(maps.tokens) == inputs["input_ids"].shape[1]
-                for one in maps.maps:
-                    assert one.shape[-1] == len(maps.tokens)
-                    assert one.sum(axis=-1) == pytest.approx(np.ones(one.shape[:-1]), abs=1e-5)
+                for weights in maps.maps:
+                    assert weights.shape[-1] == len(maps.tokens)
+                    assert weights.sum(axis=-1) == pytest.approx(np.ones(weights.shape[:-1]), abs=1e-5)
                 row = maps.maps[layer].mean(axis=(0, 1))
                 assert row.sum() == pytest.approx(1.0, abs=1e-5)
                 assert found == pytest.approx(np.array([row[tokens].sum() for tokens in pieces]), abs=1e-6)
@@ -357,11 +348,11 @@ def test_numbers_do_not_depend_on_the_batch(kind: str) -> None:
     loss, jacobian, vectors = victim.gradients(texts), victim.jacobian(texts), victim.sentence_vectors(texts)
     states = victim.embeddings(texts)
     for index in (0, 7, len(texts) - 1, len(texts) - 2):
-        one = texts[index : index + 1]
-        assert close(loss[index].vectors, victim.gradients(one)[0].vectors, 1e-6)
-        assert close(jacobian[index], victim.jacobian(one)[0], 1e-6)
-        assert close(vectors[index], victim.sentence_vectors(one)[0], 1e-6)
-        assert close(states[index].layers[-1], victim.embeddings(one)[0].layers[-1], 1e-6)
+        single = texts[index : index + 1]
+        assert close(loss[index].vectors, victim.gradients(single)[0].vectors, 1e-6)
+        assert close(jacobian[index], victim.jacobian(single)[0], 1e-6)
+        assert close(vectors[index], victim.sentence_vectors(single)[0], 1e-6)
+        assert close(states[index].layers[-1], victim.embeddings(single)[0].layers[-1], 1e-6)
 
 
 def test_words_behind_the_cut_are_zero_and_say_so() -> None:

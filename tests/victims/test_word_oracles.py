@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from stored_runs import on_text
 from unfooled.attacks.jsma import marked
 from unfooled.core.questions import mark
-from unfooled.core.result import Result
 from unfooled.core.victim import softmax
 from unfooled.errors import CapabilityError
 from unfooled.runs.file import RunFile
@@ -29,7 +28,7 @@ from word_toys import VectorVictim
 torch: Any = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from tiny_models import PIECES, tiny  # noqa: E402
+from tiny_models import PAIRS, PIECES, tiny, victim_of  # noqa: E402
 from unfooled.victims.torch.huggingface import HuggingFaceVictim  # noqa: E402
 
 KINDS = ("lstm", "bilstm-attention", "word-cnn", "bert", "roberta", "gpt2")
@@ -40,12 +39,6 @@ TEXTS: list[Any] = [
     "the movie was fun",
     "good " * 40,
 ]
-PAIRS: list[Any] = [("the film", "is very good"), ("a plot", "dull films"), ("", "bad")]
-
-
-@cache
-def victim_of(kind: str) -> HuggingFaceVictim:
-    return tiny(kind)
 
 
 # -- vocabulary ------------------------------------------------------------------------------------
@@ -109,8 +102,8 @@ def test_a_zeroed_word_is_a_zero_vector(kind: str) -> None:
 def test_several_pieces_become_zero_together_and_unread_words_change_nothing() -> None:
     victim = victim_of("bert")
     text = mark("the films")  # film ##s
-    one, other = victim.zeroed([(text, 1), (text, 0)])
-    assert not np.allclose(one, other)
+    effect, other = victim.zeroed([(text, 1), (text, 0)])
+    assert not np.allclose(effect, other)
     long = mark("good " * 40)
     assert victim.zeroed([(long, 39)])[0] == pytest.approx(victim.predict([long.value])[0], abs=1e-6)
 
@@ -132,20 +125,20 @@ def test_slopes_are_rows_of_the_jacobian_and_come_with_the_scores(kind: str) -> 
     for values in (TEXTS, PAIRS):
         labels = [index % 3 for index in range(len(values))]
         scores, jacobians = victim.predict(values), victim.jacobian(values)
-        for at, one in enumerate(victim.slopes(values, labels)):
-            assert one.scores == pytest.approx(scores[at], abs=1e-5)
+        for at, slope in enumerate(victim.slopes(values, labels)):
+            assert slope.scores == pytest.approx(scores[at], abs=1e-5)
             expected = jacobians[at][labels[at]]
             scale = max(1e-9, float(np.abs(expected).max()))
-            assert one.vectors == pytest.approx(expected, abs=1e-4 * scale)
+            assert slope.vectors == pytest.approx(expected, abs=1e-4 * scale)
 
 
 def test_slopes_follow_the_order_of_the_labels() -> None:
     plain = tiny("lstm", classes=2)
     plain.model.config.id2label = {0: "bad", 1: "good"}
     turned = HuggingFaceVictim(plain.model, plain.tokenizer, labels=("good", "bad"))
-    for one, other in zip(plain.slopes(TEXTS, [0] * 5), turned.slopes(TEXTS, [1] * 5), strict=True):
-        assert np.array_equal(one.vectors, other.vectors)
-        assert np.array_equal(one.scores, other.scores[::-1])
+    for slope, other in zip(plain.slopes(TEXTS, [0] * 5), turned.slopes(TEXTS, [1] * 5), strict=True):
+        assert np.array_equal(slope.vectors, other.vectors)
+        assert np.array_equal(slope.scores, other.scores[::-1])
 
 
 @pytest.mark.parametrize("kind", ["lstm", "bilstm-attention", "word-cnn"])
@@ -155,11 +148,11 @@ def test_neighbours_are_not_felt(kind: str) -> None:
     texts = [Text(" ".join(rng.choice(PIECES[:12], size=size))) for size in rng.integers(2, 20, size=50)]
     asked = [marked(text, sorted(rng.choice(len(text.words), size=2, replace=False))) for text in texts]
     together = victim.slopes(asked, [1] * 50)
-    for text, one in zip(asked, together, strict=True):
+    for text, slope in zip(asked, together, strict=True):
         (alone,) = victim.slopes([text], [1])
-        scale = float(np.abs(one.vectors).max())
-        assert alone.vectors == pytest.approx(one.vectors, abs=1e-6 * scale)
-        assert alone.scores == pytest.approx(one.scores, abs=1e-7)
+        scale = float(np.abs(slope.vectors).max())
+        assert alone.vectors == pytest.approx(slope.vectors, abs=1e-6 * scale)
+        assert alone.scores == pytest.approx(slope.scores, abs=1e-7)
 
 
 @pytest.mark.parametrize("options", [{}, {"layers": 2}, {"pool": "mean"}, {"bidirectional": True}])
@@ -183,10 +176,10 @@ def test_late_words_have_the_gradient_that_they_have_in_the_whole_text(options: 
             [marked(text, places) for text, places in zip(texts, late, strict=True)], [1] * 7
         )
         whole, scores = victim.jacobian(texts), victim.predict([text.value for text in texts])
-        for one, all_, row, places in zip(found, whole, scores, late, strict=True):
+        for slope, all_, row, places in zip(found, whole, scores, late, strict=True):
             scale = float(np.abs(all_[1]).max())
-            assert one.vectors == pytest.approx(all_[1][list(places)], abs=1e-5 * scale)
-            assert one.scores == pytest.approx(row, abs=1e-6)
+            assert slope.vectors == pytest.approx(all_[1][list(places)], abs=1e-5 * scale)
+            assert slope.scores == pytest.approx(row, abs=1e-6)
     assert all(
         "forward" not in vars(module) for module in model.modules() if isinstance(module, torch.nn.LSTM)
     )
@@ -194,7 +187,7 @@ def test_late_words_have_the_gradient_that_they_have_in_the_whole_text(options: 
     assert (kept is None) == bool(options.keys() & {"pool", "bidirectional"})
     if kept is not None:
         # Where late words begin, down to a multiple of 16; two places before that as well.
-        assert {len(one) for one in kept._known} == {16, 32, 48, 64, 112, 128, 144}
+        assert {len(beginning) for beginning in kept._known} == {16, 32, 48, 64, 112, 128, 144}
 
 
 def test_a_state_is_the_same_to_the_bit_whichever_longer_beginning_it_was_met_in() -> None:
@@ -229,15 +222,15 @@ def test_texts_read_by_stretches_are_those_of_the_tokenizer(kind: str) -> None:
     plain = victim_of(kind)
     victim = HuggingFaceVictim(plain.model, tokenizer, name="own", max_length=24)
     marked = [mark(text) for text in texts]
-    for one, other in zip(victim._read(marked), TorchWhiteBox._read(victim, marked), strict=True):
-        assert one.ids == other.ids
-        assert one.alignment.pieces.tolist() == other.alignment.pieces.tolist()
-        assert one.alignment.tokens.tolist() == other.alignment.tokens.tolist()
-        assert one.alignment.words.tolist() == other.alignment.words.tolist()
-    singly = [one._replace(spans=one.spans[-1:]) for one in marked if one.spans]
-    for one, other in zip(victim._read(singly), TorchWhiteBox._read(victim, singly), strict=True):
-        assert one.alignment.pieces.tolist() == other.alignment.pieces.tolist()
-        assert one.alignment.tokens.tolist() == other.alignment.tokens.tolist()
+    for reading, other in zip(victim._read(marked), TorchWhiteBox._read(victim, marked), strict=True):
+        assert reading.ids == other.ids
+        assert reading.alignment.pieces.tolist() == other.alignment.pieces.tolist()
+        assert reading.alignment.tokens.tolist() == other.alignment.tokens.tolist()
+        assert reading.alignment.words.tolist() == other.alignment.words.tolist()
+    singly = [text._replace(spans=text.spans[-1:]) for text in marked if text.spans]
+    for reading, other in zip(victim._read(singly), TorchWhiteBox._read(victim, singly), strict=True):
+        assert reading.alignment.pieces.tolist() == other.alignment.pieces.tolist()
+        assert reading.alignment.tokens.tolist() == other.alignment.tokens.tolist()
     assert victim._reader is not None
     assert victim._reader.ids(texts) is not None
     fresh = StretchReader.of(tokenizer, 24)
@@ -270,8 +263,8 @@ def test_distances_are_those_of_the_sentence_vectors() -> None:
     items = [(TEXTS[0], TEXTS[1]), (TEXTS[0], TEXTS[0]), (PAIRS[0], PAIRS[1])]
     found = oracle(items[:2]) + oracle(items[2:])
     for (before, after), distance in zip(items, found, strict=True):
-        one, other = (victim.sentence_vectors([text], pool="mean")[0] for text in (before, after))
-        assert distance == pytest.approx(np.abs(one - other).sum(), rel=1e-3, abs=1e-6)
+        vector, other = (victim.sentence_vectors([text], pool="mean")[0] for text in (before, after))
+        assert distance == pytest.approx(np.abs(vector - other).sum(), rel=1e-3, abs=1e-6)
     assert found[1] == 0.0
     with pytest.raises(ValueError, match="the pool must be one of"):
         open_distance(victim, "sum")
@@ -287,17 +280,9 @@ def test_a_victim_that_shows_nothing_is_refused() -> None:
 
 # -- facts -----------------------------------------------------------------------------------------
 
-RESULT = Result(
-    key=1,
-    outcome="failure",
-    label=0,
-    fields=(("text", "a"),),
-    field=0,
-    perturbed="a",
-    probs=(0.5, 0.5),
-    perturbed_probs=(0.5, 0.5),
-    facts=(("distance", 1.5), ("draws", 3)),
-)
+EVEN = (0.5, 0.5)
+FACTS = (("distance", 1.5), ("draws", 3))
+RESULT = on_text("a", "a", probs=EVEN, perturbed_probs=EVEN, outcome="failure", facts=FACTS)
 
 
 def test_facts_survive_in_the_run_file(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def parameters(victim: Victim) -> int | None:
     if steps is None:
         return None
     found = [getattr(part, name, None) for _, part in steps for name in _COEFFICIENTS]
-    return sum(int(np.size(one)) for one in found if one is not None) or None
+    return sum(int(np.size(weights)) for weights in found if weights is not None) or None
 
 
 def megabytes(victim: Victim) -> float | None:
@@ -237,10 +237,10 @@ def plot(measured: Sequence[Measured], title: str, paths: Sequence[Path]) -> Non
     figure.suptitle(f"{title}; whiskers: 95 % intervals")
     places = np.arange(len(measured))
     for axis, (name, heading) in zip(axes, _PANELS.items(), strict=True):
-        values = [getattr(one, name) for one in measured]
+        values = [getattr(model, name) for model in measured]
         if name in ("accuracy", "macro_f1"):
-            low = [getattr(one, name) - getattr(one, f"{name}_low") for one in measured]
-            high = [getattr(one, f"{name}_high") - getattr(one, name) for one in measured]
+            low = [getattr(model, name) - getattr(model, f"{name}_low") for model in measured]
+            high = [getattr(model, f"{name}_high") - getattr(model, name) for model in measured]
             errors = np.maximum([low, high], 0)
             bars = axis.barh(places, values, xerr=errors, color="#9dbcd4", height=0.65, capsize=3)
             axis.bar_label(bars, [f"{100 * value:.1f}" for value in values], fontsize=8, label_type="center")
@@ -251,7 +251,7 @@ def plot(measured: Sequence[Measured], title: str, paths: Sequence[Path]) -> Non
             _points(axis, values)
         axis.set_title(heading, fontsize=10)
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_yticks(places, [one.name for one in measured])
+    axes[0].set_yticks(places, [model.name for model in measured])
     axes[0].set_ylim(len(measured) - 0.5, -0.5)
     for path in paths:
         figure.savefig(path, dpi=120)

@@ -215,7 +215,7 @@ def evaluate(
                 judge_successes(subjects[name].attack_run)
         scored[name] = _scored(bench, subjects[name], samples, max(n, min(clean_limit, len(dataset))))
     for name in order:
-        others = [subjects[one] for one in (base, control) if one is not None and one != name]
+        others = [subjects[rival] for rival in (base, control) if rival is not None and rival != name]
         run_checks(bench, subjects[name], others, checks)
     rivals = {
         name: Rival(name, subjects[name].survival, _before(scored[name]), _after(scored[name], samples))
@@ -246,7 +246,7 @@ def _require(
     checks: Sequence[str] | None, averages: Sequence[int], draws: int, limit: int | None, clean_limit: int
 ) -> None:
     require_checks(checks or ())
-    if any(one < 2 for one in averages):
+    if any(average < 2 for average in averages):
         raise UserError(f"averages={list(averages)} makes no sense", "an average takes at least 2 draws")
     if draws < 1 or draws % 2 == 0:
         raise UserError(f"draws={draws} makes no sense", "an odd number of draws decides by majority")
@@ -264,12 +264,14 @@ def _attacked(
     with bench.watcher.wait(f"{name}: a look at the model"):
         looks, gradients = _looked_at(bench, victim, data, folder, hard)
     subject = EvaluatedModel(name, victim, data, folder, looks, gradients)
-    keys = {one.key for one in bench.taken(data, bench.rows)}
+    keys = {example.key for example in bench.taken(data, bench.rows)}
     flags = bench.attack(subject, subject.facing, subject.attack_run, title="attack")
     if not looks.random:
         # A model may be random only where it is unsure: the attack has been there.
         again = [result for result in subject.results() if result.outcome in ATTACKED][:_ASKED_AGAIN]
-        gap = same_again(victim, [_final(one) for one in again], [one.perturbed_probs for one in again])
+        gap = same_again(
+            victim, [_final(result) for result in again], [result.perturbed_probs for result in again]
+        )
         if gap > _DIFFERENT:
             subject.looks = dataclasses.replace(looks, chance="by nature", spread=gap)
             _keep(folder, victim, subject.looks, gradients)
@@ -289,8 +291,14 @@ def _looked_at(
             return Looks.from_dict(kept["looks"]), Gradients.from_dict(found) if found else None
     except (OSError, ValueError, KeyError, TypeError):
         pass  # none yet, or of another version
-    texts = [one.text().value for one in islice((one for one in data if not one.problem), _SHOWN)]
-    looks, gradients = look(victim, texts, [_final(one) for one in hard]), look_at_gradients(victim, texts)
+    texts = [
+        example.text().value
+        for example in islice((example for example in data if not example.problem), _SHOWN)
+    ]
+    looks, gradients = (
+        look(victim, texts, [_final(result) for result in hard]),
+        look_at_gradients(victim, texts),
+    )
     _keep(folder, victim, looks, gradients)
     return looks, gradients
 
@@ -329,7 +337,7 @@ def _scored(
         samples.append(sample)
     folder = subject.folder / "premade"
     bench.shown(subject, samples, folder, title="clean and pre-made texts")
-    keys = {one.key for one in samples}
+    keys = {sample.key for sample in samples}
     return [result for result in read_results(folder) if result.key in keys]
 
 
@@ -352,14 +360,14 @@ def _verdict(subject: EvaluatedModel, own: Rival, base: Rival, control: Rival | 
 def _report(
     subject: EvaluatedModel, role: str, scored: Sequence[Result], own: Rival, verdict: Verdict | None
 ) -> ModelReport:
-    judged = [one for one in scored if one.outcome != "error"]
-    truth, said = [one.label for one in judged], [decided(one.probs) for one in judged]
+    judged = [result for result in scored if result.outcome != "error"]
+    truth, said = [result.label for result in judged], [decided(result.probs) for result in judged]
     table = confusion(truth, said, len(subject.victim.labels))
     low, high = f1_interval(table)
     results = [result for result in subject.results() if result.key in subject.survival.active]
     told = [result for result in results if result.outcome != "error"]
-    attacked = [one for one in told if one.outcome != "skipped"]
-    won = [one for one in attacked if one.outcome == "success"]
+    attacked = [result for result in told if result.outcome != "skipped"]
+    won = [result for result in attacked if result.outcome == "success"]
     warnings, tries = _tried(subject)
     summary = Run(subject.attack_run).summary()
     # The judge speaks of what the search heard, of all rows of the run: elsewhere the two do not compare.
@@ -376,11 +384,11 @@ def _report(
         premade=Rate.of(*counted(own.premade)),
         active=Rate.of(*counted(subject.survival.active)),
         by_valid=by_valid,
-        seen=Rate.of(sum(decided(one.perturbed_probs) == one.label for one in told), len(told)),
+        seen=Rate.of(sum(decided(result.perturbed_probs) == result.label for result in told), len(told)),
         worst=Rate.of(*counted(subject.survival.worst)),
         queries=Mean.of([result.queries for result in attacked if result.queries_known], COUNTS),
-        words=Mean.of([len(one.edits) for one in won], COUNTS),
-        share=Mean.of([one.share for one in won], COUNTS),
+        words=Mean.of([len(result.edits) for result in won], COUNTS),
+        share=Mean.of([result.share for result in won], COUNTS),
         errors=sum(right is None for right in subject.survival.worst.values()),
         chance=subject.looks.chance,
         checks=tuple(subject.checks),
@@ -388,7 +396,7 @@ def _report(
         tries=tries,
         cautions=cautions(warnings, tries),
         classes=_by_class(subject, told),
-        abstained=Rate.of(sum(decided(one.perturbed_probs) == NO_CLASS for one in told), len(told)),
+        abstained=Rate.of(sum(decided(result.perturbed_probs) == NO_CLASS for result in told), len(told)),
     )
 
 
@@ -397,8 +405,8 @@ def _by_class(subject: EvaluatedModel, results: Sequence[Result]) -> tuple[Recal
     found = []
     for number, name in enumerate(subject.victim.labels):
         own = [result for result in results if result.label == number]
-        before = sum(decided(one.probs) == number for one in own)
-        flags = {one.key: subject.survival.active[one.key] for one in own}
+        before = sum(decided(result.probs) == number for result in own)
+        flags = {result.key: subject.survival.active[result.key] for result in own}
         found.append(Recall(name, Rate.of(before, len(own)), Rate.of(*counted(flags)), bool(own)))
     return tuple(found)
 
@@ -411,14 +419,17 @@ def _tried(subject: EvaluatedModel) -> tuple[tuple[str, ...], Tries]:
 
 
 def _before(scored: Sequence[Result]) -> Flags:
-    return {one.key: None if one.outcome == "error" else decided(one.probs) == one.label for one in scored}
+    return {
+        result.key: None if result.outcome == "error" else decided(result.probs) == result.label
+        for result in scored
+    }
 
 
 def _after(scored: Sequence[Result], premade: Mapping[int, Result]) -> Flags:
     return {
-        one.key: None if one.outcome == "error" else decided(one.perturbed_probs) == one.label
-        for one in scored
-        if one.key in premade
+        result.key: None if result.outcome == "error" else decided(result.perturbed_probs) == result.label
+        for result in scored
+        if result.key in premade
     }
 
 

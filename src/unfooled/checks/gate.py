@@ -131,11 +131,11 @@ def _worst_rate(result: Stress, rule: Rule) -> Rate:
     if rule.measure == "errors":
         return Rate.of(result.failures, result.n)
     if rule.measure == "recall":
-        known = {each.name.casefold(): each.worst for each in result.classes}
+        known = {share.name.casefold(): share.worst for share in result.classes}
         if rule.label.casefold() not in known:
             raise UserError(
                 f"--min-recall: the suite knows no class {rule.label!r}",
-                f"its classes are {', '.join(each.name for each in result.classes)}",
+                f"its classes are {', '.join(share.name for share in result.classes)}",
             )
         return known[rule.label.casefold()]
     if rule.measure == "valid-accuracy":
@@ -166,7 +166,7 @@ def _with_errors(result: Stress, judged: Judged) -> Judged:
 
 def overall(judged: Sequence[Judged]) -> Judgement:
     """One failure fails the gate; without one, anything undecided leaves it undecided."""
-    found = {one.judgement for one in judged}
+    found = {answer.judgement for answer in judged}
     return "fail" if "fail" in found else "undecided" if "undecided" in found else "pass"
 
 
@@ -176,7 +176,7 @@ def _rate(summary: Summary, rule: Rule) -> Rate:
     if rule.measure == "recall":
         recall = summary.recall_of(rule.label)
         if recall is None:
-            names = ", ".join(one.name for one in summary.recalls)
+            names = ", ".join(recall.name for recall in summary.recalls)
             raise UserError(
                 f"--min-recall: the run knows no class {rule.label!r}",
                 f"its classes are {names}" if names else "its victim writes text and has no classes",
@@ -221,7 +221,7 @@ def told_interval(sizes: Sequence[int], size_was_fixed: bool) -> str:
 
 def junit(judged: Sequence[Judged], *, name: str, cautions: Sequence[str] = ()) -> str:
     """JUnit XML: undecided rules are errors, so that no dashboard shows them as passed."""
-    counts = {kind: sum(one.judgement == kind for one in judged) for kind in ("fail", "undecided")}
+    counts = {kind: sum(answer.judgement == kind for answer in judged) for kind in ("fail", "undecided")}
     suite = ElementTree.Element(
         "testsuite",
         name=_xml(name),
@@ -229,14 +229,14 @@ def junit(judged: Sequence[Judged], *, name: str, cautions: Sequence[str] = ()) 
         failures=str(counts["fail"]),
         errors=str(counts["undecided"]),
     )
-    for one in judged:
-        case = ElementTree.SubElement(suite, "testcase", classname="unfooled.gate", name=str(one.rule))
-        if one.judgement == "fail":
-            ElementTree.SubElement(case, "failure", message=str(one))
-        elif one.judgement == "undecided":
-            ElementTree.SubElement(case, "error", message=f"undecided: {one}")
+    for answer in judged:
+        case = ElementTree.SubElement(suite, "testcase", classname="unfooled.gate", name=str(answer.rule))
+        if answer.judgement == "fail":
+            ElementTree.SubElement(case, "failure", message=str(answer))
+        elif answer.judgement == "undecided":
+            ElementTree.SubElement(case, "error", message=f"undecided: {answer}")
         else:
-            ElementTree.SubElement(case, "system-out").text = str(one)
+            ElementTree.SubElement(case, "system-out").text = str(answer)
     if cautions:
         ElementTree.SubElement(suite, "system-err").text = _xml("\n".join(cautions))
     ElementTree.indent(suite)
@@ -255,11 +255,11 @@ def markdown(judged: Sequence[Judged], *, name: str, interval: str, cautions: Se
         "| rule | measured | |",
         "|---|---|---|",
     ]
-    for one in judged:
-        measured = str(one).removeprefix(f"{one.rule}: ")
-        lines.append(f"| {one.rule} | {measured} | {marks[one.judgement]} |")
+    for answer in judged:
+        measured = str(answer).removeprefix(f"{answer.rule}: ")
+        lines.append(f"| {answer.rule} | {measured} | {marks[answer.judgement]} |")
     lines += ["", interval[0].upper() + interval[1:] + "."]
-    if any(one.judgement == "undecided" and not one.reason for one in judged):
+    if any(answer.judgement == "undecided" and not answer.reason for answer in judged):
         lines += ["", "Undecided: the 95 % interval lies on both sides of the bound. Attack more examples."]
     return "\n".join(lines) + "\n"
 

@@ -126,7 +126,7 @@ def replay(
                 f"{name}: holds no sample that fooled its model", "give a run with successes, or its export"
             )
     chosen = sorted(samples, key=lambda sample: sample.key)
-    names = list(dict.fromkeys(one.label for one in chosen))
+    names = list(dict.fromkeys(sample.label for sample in chosen))
     classes = match_labels(names, victim.labels, label_map=label_map)
     observer = observer or Observer()
     header = {
@@ -193,15 +193,19 @@ def _unscored(portion: list[Sample], file: RunFile) -> Iterator[Sample]:
         for result in file.results(keys=span)
         if result.outcome != "error"
     }
-    return (one for one in portion if done.get(one.key) != (one.fields, one.field, one.perturbed))
+    return (
+        sample
+        for sample in portion
+        if done.get(sample.key) != (sample.fields, sample.field, sample.perturbed)
+    )
 
 
 def _scored(portion: list[Sample], classes: Mapping[str, int], victim: Victim) -> Iterator[Result]:
-    texts = [one.value(edited=edited) for one in portion for edited in (False, True)]
+    texts = [sample.value(edited=edited) for sample in portion for edited in (False, True)]
     said = answers(victim, texts)
-    for one in portion:
-        before, after = said[one.value(edited=False)], said[one.value(edited=True)]
-        yield _result(one, classes[one.label], before, after)
+    for sample in portion:
+        before, after = said[sample.value(edited=False)], said[sample.value(edited=True)]
+        yield _result(sample, classes[sample.label], before, after)
 
 
 def _result(
@@ -265,7 +269,9 @@ def _from_line(line: str, number: int, path: Path) -> Sample | None:
         text, perturbed = str(row["text"]), str(row["perturbed_text"])
         label = row.get("label_name")
         label = str(row["label"] if label in (None, "") else label)
-        edits = tuple(Edit(*(one[field] for field in Edit._fields)) for one in row.get("edits") or () if one)
+        edits = tuple(
+            Edit(*(stored[field] for field in Edit._fields)) for stored in row.get("edits") or () if stored
+        )
         fields, field = _fields(row, text)
         fooled = row.get("outcome", "success") == "success" and text != perturbed
         return Sample(int(row.get("key", number - 1)), label, fields, field, perturbed, edits, fooled)

@@ -376,7 +376,7 @@ class _Work:
                 self._keep()
         results = _results_of(folder, rows)
         if results:
-            self.cautions += [f"{recipe.full_name}: {one}" for one in Run(folder).summary().cautions]
+            self.cautions += [f"{recipe.full_name}: {caution}" for caution in Run(folder).summary().cautions]
         self._judge(bench, subject, rows, place, folder, results)
         return AttackShare(
             attack=recipe.full_name,
@@ -443,7 +443,9 @@ class _Work:
             return
         last = _results_of(self.folder / done[max(done)].folder, rows)
         again = [result for result in last if result.outcome in ATTACKED][:_ASKED_AGAIN]
-        gap = same_again(self.victim, [_final(one) for one in again], [one.perturbed_probs for one in again])
+        gap = same_again(
+            self.victim, [_final(result) for result in again], [result.perturbed_probs for result in again]
+        )
         if gap <= _DIFFERENT:
             return
         subject.looks = replace(subject.looks, chance="by nature", spread=gap)

@@ -58,18 +58,18 @@ class Suite:
 
     def to_json(self) -> dict[str, Any]:
         attacks = [
-            {"attack": each.attack, "settings": dict(each.settings), "only": each.only}
-            for each in self.attacks
+            {"attack": attack.attack, "settings": dict(attack.settings), "only": attack.only}
+            for attack in self.attacks
         ]
         return {"suite": self.full_name, "attacks": attacks}
 
     def without(self, *attacks: str) -> Suite:
         """A shorter suite, which says so in its name: its numbers are not the named version's."""
-        known = [each.attack for each in self.attacks]
+        known = [attack.attack for attack in self.attacks]
         for attack in attacks:
             if attack not in known:
                 raise unknown_name(f"attack of {self.full_name}", attack, known)
-        kept = tuple(each for each in self.attacks if each.attack not in attacks)
+        kept = tuple(attack for attack in self.attacks if attack.attack not in attacks)
         return replace(self, attacks=kept, version=self.version + CHANGED) if attacks else self
 
 
@@ -94,7 +94,7 @@ def suites_table() -> str:
     lines = []
     for suite in all_suites():
         lines.append(f"{suite.full_name}: {suite.summary}")
-        lines += [f"  {number}. {each.attack}" for number, each in enumerate(suite.attacks, 1)]
+        lines += [f"  {number}. {attack.attack}" for number, attack in enumerate(suite.attacks, 1)]
     return "\n".join(lines)
 
 

@@ -33,9 +33,9 @@ def numbers(summary: Summary) -> dict[str, float]:
     }
     if (valid := summary.accuracy_under_valid_attack) is not None:
         measures["accuracy_under_valid_attack"] = valid
-    for name, one in measures.items():
-        if one.n:
-            found |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
+    for name, measure in measures.items():
+        if measure.n:
+            found |= {name: measure.value, f"{name}_low": measure.low, f"{name}_high": measure.high}
     return found
 
 

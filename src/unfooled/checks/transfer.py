@@ -116,7 +116,7 @@ class Transfer:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Transfer:
         names = ("run", "digest", "attack", "data", "source", "target", "fingerprint")
-        examples = tuple(Moved(**one) for one in stored["examples"])
+        examples = tuple(Moved(**example) for example in stored["examples"])
         return cls(**{name: stored[name] for name in names}, examples=examples)
 
 
@@ -175,7 +175,7 @@ def _transfer(
         source=str(environment["victim"]),
         target=victim.name,
         fingerprint=victim.fingerprint(),
-        examples=tuple(sorted(_score(successes, victim, numbers, observer), key=lambda one: one.key)),
+        examples=tuple(sorted(_score(successes, victim, numbers, observer), key=lambda moved: moved.key)),
     )
     _write(where, found)
     return found
@@ -195,7 +195,7 @@ def stored_transfers(run: str | Path) -> list[Transfer]:
     with closing(RunFile.read(run)) as file:
         folder = file.path.parent / FOLDER
     found = (read_transfer(path) for path in sorted(folder.glob("*.json")))
-    return [one for one in found if one is not None]
+    return [transfer for transfer in found if transfer is not None]
 
 
 def _score(

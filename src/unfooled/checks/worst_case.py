@@ -158,7 +158,7 @@ class Stress:
             "valid": self.valid.to_dict() if self.valid else None,
             "attacks": [attack.to_dict() for attack in self.attacks],
             "left_out": [{"attack": attack, "why": why} for attack, why in self.left_out],
-            "classes": [each.to_dict() for each in self.classes],
+            "classes": [share.to_dict() for share in self.classes],
             "states": dict(self.states),
             "undecided": list(self.undecided),
             "errors": list(self.errors),
@@ -179,10 +179,10 @@ class Stress:
             worst=Rate.from_dict(stored["worst"]),
             valid=Rate.from_dict(stored["valid"]) if stored["valid"] else None,
             attacks=tuple(AttackShare(**attack) for attack in stored["attacks"]),
-            left_out=tuple((each["attack"], each["why"]) for each in stored["left_out"]),
+            left_out=tuple((omitted["attack"], omitted["why"]) for omitted in stored["left_out"]),
             classes=tuple(
-                ClassShare(each["class"], Rate.from_dict(each["clean"]), Rate.from_dict(each["worst"]))
-                for each in stored["classes"]
+                ClassShare(share["class"], Rate.from_dict(share["clean"]), Rate.from_dict(share["worst"]))
+                for share in stored["classes"]
             ),
             undecided=tuple(stored["undecided"]),
             errors=tuple(stored["errors"]),

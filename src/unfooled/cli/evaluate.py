@@ -171,6 +171,6 @@ def _recipe(options: Evaluate) -> Recipe:
 
 def _numbers(given: str, option: str) -> list[int]:
     try:
-        return [int(one) for one in given.split(",") if one.strip()]
+        return [int(number) for number in given.split(",") if number.strip()]
     except ValueError:
         raise UserError(f"{option} {given!r} is no list of numbers", f"write {option} 4,16") from None

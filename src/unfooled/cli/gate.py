@@ -65,18 +65,18 @@ Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow 
         if self.json:
             found = [
                 {
-                    "rule": str(one.rule),
-                    "judgement": one.judgement,
-                    "reason": one.reason,
-                    **one.rate.to_dict(),
+                    "rule": str(judged.rule),
+                    "judgement": judged.judgement,
+                    "reason": judged.reason,
+                    **judged.rate.to_dict(),
                 }
-                for one in about.judged
+                for judged in about.judged
             ]
             answer = {"gate": verdict, "rules": found, "warnings": list(about.warnings), **about.more}
             typer.echo(json.dumps(answer, indent=2, ensure_ascii=False))
         else:
-            for one in about.judged:
-                typer.echo(f"{one.judgement:9}  {visible(str(one))}")
+            for judged in about.judged:
+                typer.echo(f"{judged.judgement:9}  {visible(str(judged))}")
             for caution in about.cautions:
                 typer.echo(f"warning    {visible(caution)}")
             typer.echo(f"interval   {about.interval}")

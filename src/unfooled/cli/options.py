@@ -149,7 +149,7 @@ class TrainingOptions(Data, RowOptions):
 
     def given(self, flags: type[Command]) -> dict[str, Any]:
         """Settings: those that were given by the flags of this block, and those of --set."""
-        typed = {each.name: getattr(self, each.name) for each in fields(flags)}
+        typed = {field.name: getattr(self, field.name) for field in fields(flags)}
         given = {name: value for name, value in typed.items() if value is not None and value is not False}
         return given | settings(self.set_)
 

@@ -73,14 +73,14 @@ def _fetch_all(console: Console, *, again: bool) -> None:
     """Everything but what takes long or lacks a library; what is left out is told."""
     from unfooled.resources import store
 
-    for one in store.status():
+    for entry in store.status():
         try:
-            if not one.long:
-                fetch([one.name], console, again=again)
-            elif not one.present:
-                console.print(f"left out, because it takes long: {one.command}", highlight=False)
+            if not entry.long:
+                fetch([entry.name], console, again=again)
+            elif not entry.present:
+                console.print(f"left out, because it takes long: {entry.command}", highlight=False)
         except MissingExtraError as error:
-            console.print(f"left out: {one.name}. {error}", highlight=False, markup=False)
+            console.print(f"left out: {entry.name}. {error}", highlight=False, markup=False)
 
 
 def fetch(names: Sequence[str], console: Console, *, again: bool = False) -> None:
@@ -158,14 +158,18 @@ def _list(as_json: bool) -> None:
     table = Table(title="Resources", title_justify="left", box=None, pad_edge=False)
     for heading in ("name", "here", "size", "licence", "what"):
         table.add_column(heading, justify="right" if heading == "size" else "left", overflow="fold")
-    for one in entries:
+    for entry in entries:
         table.add_row(
-            one.name, "yes" if one.present else "no", f"{one.size / 1e6:.0f} MB", one.licence, one.what
+            entry.name,
+            "yes" if entry.present else "no",
+            f"{entry.size / 1e6:.0f} MB",
+            entry.licence,
+            entry.what,
         )
     Console().print(table)
     missing = [entry.name for entry in entries if not entry.present and not entry.long]
     if missing:
         typer.echo(f"\nget what is missing: unfooled resources get {' '.join(missing)}")
-    for one in entries:
-        if one.long and not one.present:
-            typer.echo(f"\ntrain {one.name}, for as long as you like: {one.command} --minutes 40")
+    for entry in entries:
+        if entry.long and not entry.present:
+            typer.echo(f"\ntrain {entry.name}, for as long as you like: {entry.command} --minutes 40")

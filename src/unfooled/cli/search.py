@@ -154,16 +154,18 @@ def _show(found: Found, options: SearchCommand) -> None:
     if options.json:
         facts = {"path": str(found.path), "method": found.method, "base": dict(found.base)}
         facts |= {"best": asdict(found.best), "importance": dict(found.importance)}
-        typer.echo(json.dumps(facts | {"trials": [asdict(one) for one in found.trials]}, indent=2))
+        typer.echo(json.dumps(facts | {"trials": [asdict(trial) for trial in found.trials]}, indent=2))
         return
     console = Console()
     table = Table(box=None, pad_edge=False)
     for name in ("", "clean", "pre-made", "weighed", "settings"):
         table.add_column(name, justify="left" if name in ("", "settings") else "right")
     table.add_row("without", *_cells(found.base["clean"], found.base["premade"], options.balance), "")
-    for one in sorted(found.trials, key=lambda trial: -trial.value)[:5]:
-        settings = _settings(one.settings)
-        table.add_row(f"trial {one.number + 1}", *_cells(one.clean, one.premade, options.balance), settings)
+    for tried in sorted(found.trials, key=lambda trial: -trial.value)[:5]:
+        settings = _settings(tried.settings)
+        table.add_row(
+            f"trial {tried.number + 1}", *_cells(tried.clean, tried.premade, options.balance), settings
+        )
     console.print(table)
     if found.importance:
         console.print("matters most: " + _settings(dict(list(found.importance.items())[:4])), highlight=False)

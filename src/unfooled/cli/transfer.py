@@ -54,10 +54,10 @@ Examples:
                     for run in self.runs
                 ]
         if self.json:
-            typer.echo(json.dumps([_brief(one) for one in found], indent=2))
+            typer.echo(json.dumps([_brief(transfer) for transfer in found], indent=2))
         else:
             _show(found)
-        return Exit.SOME_ERRORS if any(one.errors for one in found) else Exit.DONE
+        return Exit.SOME_ERRORS if any(transfer.errors for transfer in found) else Exit.DONE
 
 
 def _show(found: Sequence[Transfer]) -> None:
@@ -74,6 +74,6 @@ def _show(found: Sequence[Transfer]) -> None:
     )
 
 
-def _brief(one: Transfer) -> dict[str, object]:
+def _brief(transfer: Transfer) -> dict[str, object]:
     """Everything but the single texts; those are in the file beside the run."""
-    return {name: value for name, value in one.to_dict().items() if name != "examples"}
+    return {name: value for name, value in transfer.to_dict().items() if name != "examples"}

@@ -13,7 +13,7 @@ from unfooled.errors import UserError
 
 def listed(value: str | None) -> list[str] | None:
     """`a,b` as a list."""
-    return [one.strip() for one in value.split(",")] if value else None
+    return [part.strip() for part in value.split(",")] if value else None
 
 
 def columns(value: str | None) -> str | list[str] | None:
@@ -25,17 +25,17 @@ def columns(value: str | None) -> str | list[str] | None:
 def pairs(given: Iterable[str], option: str) -> dict[str, str]:
     """`name=value`, each."""
     found: dict[str, str] = {}
-    for one in given:
-        name, equals, value = one.partition("=")
+    for pair in given:
+        name, equals, value = pair.partition("=")
         if not equals:
-            raise UserError(f"{option} {one!r} has no '='", f"write {option} name=value")
+            raise UserError(f"{option} {pair!r} has no '='", f"write {option} name=value")
         found[name.strip()] = value.strip()
     return found
 
 
 def several(given: Iterable[str]) -> list[str]:
     """Each of `a,b` and `c`: what may be repeated, separated by commas, or both."""
-    return [one for each in given for one in each.split(",")]
+    return [part for value in given for part in value.split(",")]
 
 
 def settings(given: Iterable[str]) -> dict[str, str]:

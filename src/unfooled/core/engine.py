@@ -42,7 +42,9 @@ class Engine(Generic[R]):
     ) -> None:
         self.oracles = dict(oracles)
         self.window = window
-        uncached = frozenset(name for name, one in oracles.items() if not getattr(one, "cacheable", True))
+        uncached = frozenset(
+            name for name, oracle in oracles.items() if not getattr(oracle, "cacheable", True)
+        )
         self._scheduler: Scheduler[R] = Scheduler(cache_size=cache_size, uncached=uncached)
         self._failures_in_a_row = 0
         self._known_good = dict(known_good or {})
@@ -68,9 +70,9 @@ class Engine(Generic[R]):
     def add(self, oracles: Mapping[str, Oracle | AsyncOracle]) -> None:
         """More oracles while it runs, from within its jobs; drained before those it has, so the victim stays
         last. Names that it knows keep their oracle."""
-        new = {name: one for name, one in oracles.items() if name not in self.oracles}
+        new = {name: oracle for name, oracle in oracles.items() if name not in self.oracles}
         self.oracles = {**new, **self.oracles}
-        self._scheduler.uncached |= {n for n, one in new.items() if not getattr(one, "cacheable", True)}
+        self._scheduler.uncached |= {n for n, oracle in new.items() if not getattr(oracle, "cacheable", True)}
 
     def cancel(self, key: Hashable) -> bool:
         """End a program without a result, from within a job or an oracle; False if it is not under way."""

@@ -59,7 +59,7 @@ def gather(programs: Sequence[Program[R]]) -> Program[list[R]]:
             last_round = bool(raised)
             round_ = list(waiting.items())
             waiting.clear()
-            answers = yield [one for _, (_, asks) in round_ for one in asks]
+            answers = yield [ask for _, (_, asks) in round_ for ask in asks]
             at = 0
             for index, (program, asks) in round_:
                 advance(index, program, answers[at : at + len(asks)])

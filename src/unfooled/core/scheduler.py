@@ -161,7 +161,12 @@ class Scheduler(Generic[R]):
         waiting = [
             w for table in (self._pending, self._flying) for items in table.values() for w in items.values()
         ]
-        lives = {id(one.live): one.live for waiters in waiting for one in waiters if one.live.key == key}
+        lives = {
+            id(waiter.live): waiter.live
+            for waiters in waiting
+            for waiter in waiters
+            if waiter.live.key == key
+        }
         found = [live for live in lives.values() if not live.dead]
         for live in found:
             live.dead = True

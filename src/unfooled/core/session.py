@@ -75,7 +75,7 @@ def not_here(who: str, missing: list[str]) -> ResourceError:
     """One message for all that is missing: what can be fetched, and the choices where something cannot."""
     from unfooled.resources import fillmask, store
 
-    long = {one.name for one in store.status() if one.long}
+    long = {resource.name for resource in store.status() if resource.long}
     fetched = [name for name in missing if name not in long]
     steps = [f"run: unfooled resources get {' '.join(fetched)}"] if fetched else []
     for name in missing:
@@ -207,6 +207,15 @@ class Life(NamedTuple):
         )
 
 
+class SessionParts(NamedTuple):
+    """What a session is made of, in this process or in another."""
+
+    victim: Victim
+    recipe: Recipe
+    settings: Settings
+    known_good: Hashable
+
+
 class Session:
     """Attacks examples with one engine. Oracles may be shared between sessions or replaced for a test.
 
@@ -281,7 +290,7 @@ class Session:
     def life(self) -> Life:
         """How far it is, now. May be called from another thread."""
         traffic = list(self.engine.traffic.items())
-        computed = sum(one.computed for name, one in traffic if name in self._asks_victim)
+        computed = sum(flow.computed for name, flow in traffic if name in self._asks_victim)
         meter = self._meter("victim")
         # A model counts its passes within a batch of thousands, the engine whole batches.
         texts = meter.items - self._meters["victim"]["items"] if meter is not None else 0
@@ -291,7 +300,7 @@ class Session:
         return Life(
             self.engine.live,
             computed + under_way,
-            sum(one.computed for name, one in traffic if name not in self._asks_victim),
+            sum(flow.computed for name, flow in traffic if name not in self._asks_victim),
             max(0, waiting - under_way),
             key if isinstance(key, int) else None,
             asked,

@@ -134,7 +134,7 @@ def clean(text: str, steps: str | Sequence[str]) -> Cleaned:
 
 def steps_named(steps: str | Sequence[str]) -> tuple[str, ...]:
     """The steps that a name or a list of names stands for, in the order in which they are made."""
-    names = [one.strip() for one in steps.split(",")] if isinstance(steps, str) else list(steps)
+    names = [step.strip() for step in steps.split(",")] if isinstance(steps, str) else list(steps)
     wanted: set[str] = set()
     for name in names:
         if name not in GROUPS and name not in STEPS:
@@ -198,8 +198,8 @@ def _elongations(text: str) -> Iterator[Edit]:
 def shortened(word: str, speller: Speller) -> str:
     spellings = [word]
     for run in dict.fromkeys(found.group() for found in _LONG.finditer(word)):
-        spellings = [one.replace(run, run[:size]) for one in spellings for size in (1, 2)]
-    known = [one for one in spellings if speller.knows(one)]
+        spellings = [spelling.replace(run, run[:size]) for spelling in spellings for size in (1, 2)]
+    known = [spelling for spelling in spellings if speller.knows(spelling)]
     return max(known, key=speller.count) if known else spellings[-1]
 
 

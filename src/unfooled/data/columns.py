@@ -103,8 +103,8 @@ def _guess_texts(columns: Sequence[str], label: str | None) -> tuple[str, ...]:
         both = tuple(_first(columns, (name,), taken) for name in pair)
         if both[0] is not None and both[1] is not None:
             return (both[0], both[1])
-    one = _first(columns, TEXTS, taken)
-    return () if one is None else (one,)
+    text = _first(columns, TEXTS, taken)
+    return () if text is None else (text,)
 
 
 def _text_of_two(columns: Sequence[str], first_rows: Iterable[Row]) -> str:

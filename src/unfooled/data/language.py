@@ -78,7 +78,10 @@ def _weights() -> dict[str, list[tuple[str, float]]]:
     for language, words in _FREQUENT.items():
         for word in words.split():
             found.setdefault(word, []).append(language)
-    return {word: [(one, 1.0 / len(languages)) for one in languages] for word, languages in found.items()}
+    return {
+        word: [(language, 1.0 / len(languages)) for language in languages]
+        for word, languages in found.items()
+    }
 
 
 _WEIGHTS = _weights()

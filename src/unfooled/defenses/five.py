@@ -117,7 +117,7 @@ class FiveVictim(Ensemble):
                 ranked = ranked or important_words(slopes, "none")
                 words.append(tuple(ranked[: self.settings.words]))
         rngs = [self._rng(text.value, seed) for text, seed in zip(texts, seeds, strict=True)]
-        items = [NoisyText(*one) for one in zip(texts, words, rngs, strict=True)]
+        items = [NoisyText(*parts) for parts in zip(texts, words, rngs, strict=True)]
         return items, np.concatenate(logits) if logits else None
 
     def _importance(self, texts: Sequence[Marked], logits: list[Logits]) -> list[WordVectors]:
@@ -126,15 +126,15 @@ class FiveVictim(Ensemble):
             return self._gradients([GradientItem(text) for text in texts])
         slopes, seen = self.inner.gradients_and_logits(texts, of=self.settings.importance)
         logits.append(seen)
-        return [replace(one, vectors=steady(one.vectors)) for one in slopes]
+        return [replace(slope, vectors=steady(slope.vectors)) for slope in slopes]
 
     def _slopes(self, texts: Sequence[Readable], labels: Sequence[int | None], of: Of) -> list[WordVectors]:
         if not isinstance(self.inner, TorchNoise):
             raise CapabilityError(f"{self.inner.name} gives no gradients under noise", "use a torch model")
         # The words that get noise are those of the victim's own reading; the spans are the caller's.
         marked = [mark(text) for text in texts]
-        own, _ = self._noisy([self._marked(one.value) for one in marked], self._seeds(len(marked)))
-        items = [self._moved(one, to) for one, to in zip(own, marked, strict=True)]
+        own, _ = self._noisy([self._marked(text.value) for text in marked], self._seeds(len(marked)))
+        items = [self._moved(item, to) for item, to in zip(own, marked, strict=True)]
         chosen = self.settings
         return self.inner.noisy_gradients(items, labels, sigma=chosen.sigma, copies=chosen.copies, of=of)
 

@@ -123,9 +123,10 @@ class FuseVictim(Ensemble):
     def _slopes(self, texts: Sequence[Readable], labels: Sequence[int | None], of: Of) -> list[WordVectors]:
         """The mean over the copies; a swapped word does not depend on the word it stands for."""
         marked = [mark(text) for text in texts]
-        plain = [as_text(one.value, self.settings.field) for one in marked]
+        plain = [as_text(text.value, self.settings.field) for text in marked]
         made = {
-            one.number: one for one in self.switcher.each(plain, seed=self._seeds(len(plain)), raising=True)
+            swapped.number: swapped
+            for swapped in self.switcher.each(plain, seed=self._seeds(len(plain)), raising=True)
         }
         inside = self._inside
         totals = inside.gradients(marked, labels, of=of)
@@ -152,16 +153,16 @@ class FuseVictim(Ensemble):
         """Each copy is a vote over the text and its alternatives, with noise on the same words of each."""
         texts = [as_text(item.text.value, self.settings.field) for item in items]
         drawn = self.switcher.each(texts, seed=self._seeds(len(texts)), raising=True)
-        made = {one.number: one for one in drawn}
+        made = {swapped.number: swapped for swapped in drawn}
         noisy: list[NoisyText] = []
         ends = [0]
         for n, item in enumerate(items):
             others = [self._alternative(texts[n], made[n], choice) for choice in made[n].choices]
             own = [texts[n]] if self.settings.original or not others else []
             # The words that get noise are FIVE's, which may edit another field of a pair.
-            voters = [_marked_in(one, item.text.field) for one in (*own, *others)]
+            voters = [_marked_in(text, item.text.field) for text in (*own, *others)]
             rngs = item.rng.spawn(len(voters))
-            noisy += [NoisyText(one, item.words, rng) for one, rng in zip(voters, rngs, strict=True)]
+            noisy += [NoisyText(voter, item.words, rng) for voter, rng in zip(voters, rngs, strict=True)]
             ends.append(len(noisy))
         answers = softmax(self._reader.noisy_logits(noisy, sigma=sigma, copies=copies, plain=plain))
         # [voters, copies, classes]: the vote runs over the voters of each copy.

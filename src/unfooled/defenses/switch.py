@@ -128,7 +128,9 @@ class Switch:
                 room = self.alternatives - len(passed)
                 batch, choices = choices[:room], choices[room:]
                 values = yield from self._similarities(text, plan, batch)
-                passed += [one for one, value in zip(batch, values, strict=True) if value >= self.threshold]
+                passed += [
+                    swaps for swaps, value in zip(batch, values, strict=True) if value >= self.threshold
+                ]
             choices = passed
         return choices[: self.alternatives]
 
@@ -138,11 +140,11 @@ class Switch:
         near = yield from ask(f"neighbours:{self.table}", asked)
         options = [_in_case(words, text.words[i]) for i, words in zip(positions, near, strict=True)]
         if self.pos:
-            places = [n for n, one in enumerate(options) if one]
+            places = [n for n, option in enumerate(options) if option]
             items = [(*_context(text, positions[n]), options[n]) for n in places]
             answers = yield from ask(f"tag:{self.tagger}", items)
             for n, (own, *tags) in zip(places, answers, strict=True):
-                options[n] = tuple(one for one, tag in zip(options[n], tags, strict=True) if tag == own)
+                options[n] = tuple(option for option, tag in zip(options[n], tags, strict=True) if tag == own)
         return [option[: self.candidates] for option in options]
 
     def _similarities(self, text: Text, plan: SwapOptions, choices: Sequence[Swaps]) -> Program[list[float]]:
@@ -223,7 +225,9 @@ def switched(text: Text, plan: SwapOptions, choice: Swaps) -> str:
 
 def _in_case(near: Sequence[str], word: str) -> tuple[str, ...]:
     """Neighbours in the casing of the word they replace, without the word itself."""
-    return tuple(one for one in dict.fromkeys(match_case(other, word) for other in near) if one != word)
+    return tuple(
+        option for option in dict.fromkeys(match_case(other, word) for other in near) if option != word
+    )
 
 
 def _context(text: Text, index: int) -> tuple[tuple[str, ...], int]:

@@ -73,9 +73,9 @@ class Switcher:
         """For each text its alternatives, as a victim reads them. A text that fails raises."""
         texts = [as_text(value, field) for value in values]
         found: list[list[TextValue]] = [[] for _ in texts]
-        for one in self.each(texts, seed=seed, raising=True):
-            text = texts[one.number]
-            found[one.number] = [with_string(text, string) for string in one.strings(text)]
+        for swapped in self.each(texts, seed=seed, raising=True):
+            text = texts[swapped.number]
+            found[swapped.number] = [with_string(text, string) for string in swapped.strings(text)]
         return found
 
     def each(
@@ -141,14 +141,14 @@ def alternatives_of_rows(
         drawn = switcher.each(
             [texts[n] for n in left], seed=seed + 1_000_003 * draw, plans=[plans[n] for n in left]
         )
-        for one in drawn:
-            positions, options = one.plan
+        for swapped in drawn:
+            positions, options = swapped.plan
             ledger.add(
-                left[one.number],
+                left[swapped.number],
                 positions=positions,
                 options=options,
-                strings=one.strings(texts[left[one.number]]),
-                problem=one.problem,
+                strings=swapped.strings(texts[left[swapped.number]]),
+                problem=swapped.problem,
             )
             observer.working("SWITCH", len(ledger.rows), len(texts))
         problems = [line["problem"] for line in ledger.rows.values() if line["problem"]]

@@ -20,12 +20,12 @@ What cannot be made is left out, and a note says why.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from unfooled.core.result import Result
 from unfooled.core.victim import Victim
@@ -52,6 +52,7 @@ from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.torch.noise import TorchNoise
 from unfooled.victims.torch.whitebox import WhiteBoxVictim, is_white_box
 
+Compared = TypeVar("Compared")
 PARTS = ("confusion", "words", "attention", "embeddings", "theorem", "pca", "neighbours", "field")
 _INSIDE = ("attention", "embeddings")
 _LONGEST = 512  # tokens, where a victim does not say how many it reads
@@ -150,7 +151,7 @@ def analyse(
         embeddings: Embeddings | None = None
         if inside:
             total = words.n if limit is None else min(limit, words.n)
-            successes = {one.key: one for one in chosen}
+            successes = {result.key: result for result in chosen}
             results = _looked_at(file, limit, successes)
             attention, embeddings = _look_inside(
                 results, cast(WhiteBoxVictim, victim), inside, set(successes), total, observer
@@ -228,7 +229,7 @@ def _chosen(file: RunFile, keys: Sequence[int] | None, examples: int) -> list[Re
             state = (
                 "was not attacked in this run" if result is None else f"was not changed ({result.outcome})"
             )
-            some = ", ".join(str(one.key) for one in islice(file.results(outcome="success"), 10))
+            some = ", ".join(str(result.key) for result in islice(file.results(outcome="success"), 10))
             raise UserError(
                 f"example {key} {state}",
                 f"choose a changed one, such as {some}" if some else "none was changed",
@@ -276,19 +277,17 @@ def _look_inside(
         texts = [pair.before for pair in portion] + [pair.after for pair in portion]
         counting = [counted + at < total for at in range(len(portion))]
         if "attention" in inside:
-            maps = victim.attention_maps(texts)
-            for pair, before, after, counts in _sides(portion, maps, counting):
-                compared = compare_attention(pair, before, after)
-                shifts += shifts_of(compared) if counts else []
-                attention_examples += [compared] if pair.key in chosen else []
-                pools = pools and compared.pools
+            seen = _compared(_sides(portion, victim.attention_maps(texts), counting), compare_attention)
+            shifts += [shift for _, compared, counts in seen if counts for shift in shifts_of(compared)]
+            attention_examples += [compared for pair, compared, _ in seen if pair.key in chosen]
+            pools = pools and all(compared.pools for _, compared, _ in seen)
         if "embeddings" in inside:
-            states = victim.embeddings(texts)
-            for pair, first, then, counts in _sides(portion, states, counting):
-                changed = compare_embeddings(pair, first, then)
-                changes += changes_of(changed) if counts else []
-                embedding_examples += [changed] if pair.key in chosen else []
-                unread += counts and bool(pair.edited) and not any(changed.edited)
+            found = _compared(_sides(portion, victim.embeddings(texts), counting), compare_embeddings)
+            changes += [change for _, changed, counts in found if counts for change in changes_of(changed)]
+            embedding_examples += [changed for pair, changed, _ in found if pair.key in chosen]
+            unread += sum(
+                counts and bool(pair.edited) and not any(changed.edited) for pair, changed, counts in found
+            )
             vectors = victim.sentence_vectors(texts)
             for pair, old, new, counts in _sides(portion, list(vectors), counting):
                 sentences += [(pair.key, relative_change(old, new))] if counts else []
@@ -300,6 +299,12 @@ def _look_inside(
         if "embeddings" in inside
         else None,
     )
+
+
+def _compared(
+    sides: Iterable[tuple[TextPair, Any, Any, bool]], compare: Callable[[TextPair, Any, Any], Compared]
+) -> list[tuple[TextPair, Compared, bool]]:
+    return [(pair, compare(pair, before, after), counts) for pair, before, after, counts in sides]
 
 
 def _sides(
@@ -329,7 +334,7 @@ def _neighbours(
     for result in chosen:
         found.append(neighbourhood(result, nearest, models))
         observer.advanced(1)
-    known = tuple(one for one in found if one is not None)
+    known = tuple(around for around in found if around is not None)
     if not known:
         notes.append("no neighbours: no chosen success replaced words only")
     return known
@@ -352,7 +357,7 @@ def _fields(
         for name, victim in readers.items():
             found.append(field(result, name, victim, seed=seed))
             observer.advanced(1)
-    known = tuple(one for one in found if one is not None)
+    known = tuple(around for around in found if around is not None)
     if not known:
         notes.append("no field of embeddings: no chosen success replaced words only")
     return known

@@ -87,9 +87,9 @@ class Attention:
         """Of `score`, `words`, `maps` …, over examples; without a layer, of each example's mean of layers."""
         chosen = [shift for shift in self.shifts if layer in (None, shift.layer)]
         per_key: dict[int, list[float]] = {}
-        for one in chosen:
-            if np.isfinite(value := float(getattr(one, what))):
-                per_key.setdefault(one.key, []).append(value)
+        for shift in chosen:
+            if np.isfinite(value := float(getattr(shift, what))):
+                per_key.setdefault(shift.key, []).append(value)
         return Mean.of([float(np.mean(values)) for values in per_key.values()])
 
 
@@ -149,9 +149,9 @@ def _moved(before: Numbers, after: Numbers) -> float:
         return float("nan")
     sums = before.sum(axis=-1, keepdims=True), after.sum(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
-        each = 0.5 * np.abs(before / sums[0] - after / sums[1]).sum(axis=-1)
+        distances = 0.5 * np.abs(before / sums[0] - after / sums[1]).sum(axis=-1)
     # A token that only looked at what the other side lacks has nothing to compare.
-    kept = each[np.isfinite(each)]
+    kept = distances[np.isfinite(distances)]
     return float(kept.mean()) if kept.size else float("nan")
 
 
@@ -199,8 +199,8 @@ def _between(
         if kind == "equal":
             places += zip(left[i:i_end], right[j:j_end], strict=True)
         else:
-            places += [(one, None) for one in left[i:i_end]]
-            places += [(None, one) for one in right[j:j_end]]
+            places += [(place, None) for place in left[i:i_end]]
+            places += [(None, place) for place in right[j:j_end]]
     return places
 
 

@@ -285,38 +285,38 @@ def _write_theorem_and_pca(folder: AnalysisFolder, analysis: Analysis) -> None:
 
 
 def _write_neighbourhood(folder: AnalysisFolder, analysis: Analysis, title: str) -> None:
-    for one in analysis.neighbours:
-        heading = f"{title}, example {one.key}"
+    for area in analysis.neighbours:
+        heading = f"{title}, example {area.key}"
         folder.picture(
-            f"neighbours-{one.key}",
-            f"Example {one.key}: the nearest words of the original and of the adversarial one, in its place",
-            partial(figures_neighbourhood.draw_neighbours, one, heading),
+            f"neighbours-{area.key}",
+            f"Example {area.key}: the nearest words of the original and of the adversarial one, in its place",
+            partial(figures_neighbourhood.draw_neighbours, area, heading),
         )
         folder.table(
-            f"neighbours-{one.key}.csv",
+            f"neighbours-{area.key}.csv",
             "the same as numbers",
             ("near", "rank", "word", "model", "decided", "p_true"),
             (
-                (word.near, word.rank, word.word, name, one.labels[word.decided[at]], word.p_true[at])
-                for word in one.neighbours
-                for at, name in enumerate(one.models)
+                (word.near, word.rank, word.word, name, area.labels[word.decided[at]], word.p_true[at])
+                for word in area.neighbours
+                for at, name in enumerate(area.models)
             ),
         )
-    for place, each in enumerate(analysis.field):
-        heading = f"{title}, example {each.key}"
-        stem = f"field-{each.key}-{place}"
+    for place, field in enumerate(analysis.field):
+        heading = f"{title}, example {field.key}"
+        stem = f"field-{field.key}-{place}"
         folder.picture(
             stem,
-            f"Example {each.key}: vectors around both words, and what {each.model} makes of them",
-            partial(figures_neighbourhood.draw_field, each, heading),
+            f"Example {field.key}: vectors around both words, and what {field.model} makes of them",
+            partial(figures_neighbourhood.draw_field, field, heading),
         )
         folder.table(
             f"{stem}.csv",
             "the same as numbers",
             ("around", "decided", "x", "y"),
             (
-                (each.words[int(near)], each.labels[int(said)], *point)
-                for near, said, point in zip(each.near, each.decided, each.points, strict=True)
+                (field.words[int(near)], field.labels[int(said)], *point)
+                for near, said, point in zip(field.near, field.decided, field.points, strict=True)
             ),
         )
 
@@ -382,9 +382,9 @@ def _cell(value: Any) -> Any:
 def _plain(value: Any) -> Any:
     """JSON without nan, floats rounded as in the tables."""
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(part) for part in value]
     if isinstance(value, float):
         return None if math.isnan(value) else float(f"{value:.6g}")
     return value

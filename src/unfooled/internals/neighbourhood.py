@@ -57,8 +57,8 @@ class Neighbourhood:
 
     def wrong(self, model: int, near: Side) -> tuple[int, int]:
         """How many of the neighbours, the word itself left out, get another class than the true one."""
-        around = [one for one in self.neighbours if one.near == near and one.rank]
-        return sum(one.decided[model] != self.label for one in around), len(around)
+        around = [neighbour for neighbour in self.neighbours if neighbour.near == near and neighbour.rank]
+        return sum(neighbour.decided[model] != self.label for neighbour in around), len(around)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,8 +91,10 @@ def neighbourhood(result: Result, find: Find, models: Mapping[str, Victim]) -> N
     places: list[tuple[str, Side, int]] = []
     sides: tuple[tuple[str, Side], ...] = ((edit.before, "original"), (edit.after, "adversarial"))
     for word, side in sides:
-        around = [one for one in find(word.lower()) if one not in (edit.before.lower(), edit.after.lower())]
-        places += [(one, side, rank) for rank, one in enumerate([word, *around[:NEAREST]])]
+        around = [
+            near for near in find(word.lower()) if near not in (edit.before.lower(), edit.after.lower())
+        ]
+        places += [(near, side, rank) for rank, near in enumerate([word, *around[:NEAREST]])]
     texts = [_put(result, edit, _cased(word, edit.before)) for word, _, _ in places]
     answers = [_probabilities(victim, texts) for victim in models.values()]
     first = next(iter(models.values()))
@@ -121,19 +123,19 @@ def field(result: Result, model: str, victim: TorchNoise, *, seed: int = 0) -> F
         return None
     marked = [mark(_put(result, edit, word)) for word in (edit.before, edit.after)]
     states = victim.embeddings(marked)
-    if any(edit.position >= len(one.words) or not one.pieces[edit.position] for one in states):
+    if any(edit.position >= len(state.words) or not state.pieces[edit.position] for state in states):
         return None
     sigma = SPREAD * victim.embedding_norm()
     seeds = [(seed, result.key, side) for side in range(2)]
     items = [
-        NoisyText(text, (edit.position,), np.random.default_rng(one))
-        for text, one in zip(marked, seeds, strict=True)
+        NoisyText(text, (edit.position,), np.random.default_rng(drawing))
+        for text, drawing in zip(marked, seeds, strict=True)
     ]
     logits = victim.noisy_logits(items, sigma=sigma, copies=DRAWS, plain=True)
     vectors = []
-    for state, one in zip(states, seeds, strict=True):
+    for state, drawing in zip(states, seeds, strict=True):
         pieces, width = int(state.pieces[edit.position]), state.input.shape[1]
-        drawn = np.random.default_rng(one).standard_normal((DRAWS, pieces, width), dtype=np.float32)
+        drawn = np.random.default_rng(drawing).standard_normal((DRAWS, pieces, width), dtype=np.float32)
         own = state.input[edit.position]
         vectors.append(np.concatenate([own[None], own + sigma * drawn.mean(axis=1)]))
     # The words first, then the draws around each.

@@ -101,11 +101,11 @@ def _neighbour_rows(analysis: Analysis) -> list[TableRow]:
     sides: tuple[Side, ...] = ("original", "adversarial")
     for at, name in enumerate(analysis.neighbours[0].models if analysis.neighbours else ()):
         for side in sides:
-            wrong, n = np.sum([one.wrong(at, side) for one in analysis.neighbours], axis=0).tolist()
+            wrong, n = np.sum([around.wrong(at, side) for around in analysis.neighbours], axis=0).tolist()
             rows.append(_rate(f"neighbours of the {side} word that fool it, {name}", Rate.of(wrong, n)))
-    for name in dict.fromkeys(one.model for one in analysis.field):
+    for name in dict.fromkeys(field.model for field in analysis.field):
         for place, side in enumerate(sides):
-            counted = [wrong_share(one, place) for one in analysis.field if one.model == name]
+            counted = [wrong_share(field, place) for field in analysis.field if field.model == name]
             wrong, n = np.sum(counted, axis=0).tolist()
             rows.append(_rate(f"vectors around the {side} word that fool it, {name}", Rate.of(wrong, n)))
     return rows
@@ -144,13 +144,15 @@ def layer_tables(analysis: Analysis) -> list[LayerTable]:
 def _theorem_tables(theorem: Theorem) -> list[LayerTable]:
     names = ("constant", "bound", "random", "worst", "exact")
     common = ("C", "bound", "random Δx", "worst Δx", "worst Δx, exact")
-    rows = [(str(one.d), *(_three(getattr(one, name)) for name in names)) for one in theorem.of("random")]
+    rows = [
+        (str(check.d), *(_three(getattr(check, name)) for name in names)) for check in theorem.of("random")
+    ]
     tables = [LayerTable("Theorem 1, random matrices: E|s′ − s|", ("d", *common), rows)]
     model = theorem.of("model")
     if model:
         rows = []
-        for layer in sorted({one.layer for one in model}):
-            heads = [one for one in model if one.layer == layer]
+        for layer in sorted({check.layer for check in model}):
+            heads = [check for check in model if check.layer == layer]
             means = (_three(float(np.mean([getattr(head, name) for head in heads]))) for name in names)
             above = sum(head.biased > head.bound for head in heads)
             rows.append((str(layer), *means, _three(largest_ratio(heads)), f"{above}/{len(heads)}"))

@@ -92,14 +92,14 @@ def check_random(
     """Matrices of independent normal entries with variance 1/d, several per dimension."""
     found = []
     for d in dimensions:
-        each = []
+        checks = []
         for draw in range(draws):
             rng = np.random.default_rng([seed, d, draw])
             k = min(HEAD, d)
             matrices = rng.normal(0.0, d**-0.5, (2, d, k))
             head = HeadWeights(0, 0, matrices[0], matrices[1], np.zeros(k))
-            each.append(check_head(head, on_sphere(rng, samples, d), delta=delta, rng=rng, source="random"))
-        found.append(_mean(each))
+            checks.append(check_head(head, on_sphere(rng, samples, d), delta=delta, rng=rng, source="random"))
+        found.append(_mean(checks))
     return found
 
 
@@ -195,7 +195,7 @@ def head_weights(victim: Any) -> list[HeadWeights]:
             prefix, query = match[1] or "", match[2]
             if f"{prefix}{_NAMES[query]}.weight" not in state:
                 continue
-            q, k = (_array(state, f"{prefix}{one}.weight") for one in (query, _NAMES[query]))
+            q, k = (_array(state, f"{prefix}{name}.weight") for name in (query, _NAMES[query]))
             bias = _array(state, f"{prefix}{query}.bias") if f"{prefix}{query}.bias" in state else None
         elif _FUSED.match(name):
             # GPT-2 keeps query, key and value side by side, and its weights the other way round.

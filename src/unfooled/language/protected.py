@@ -91,7 +91,7 @@ def _is_pronoun(word: str) -> bool:
 
 def _mixed(word: str) -> bool:
     """Capitals behind small letters: McDonald, iPhone."""
-    return any(one.islower() and other.isupper() for one, other in pairwise(word))
+    return any(left.islower() and right.isupper() for left, right in pairwise(word))
 
 
 def _begins_sentence(text: Text, index: int) -> bool:

@@ -89,7 +89,7 @@ def make_pairs(
     if nearest is None and kinds != "random":
         raise ValueError("neighbours are asked for, but nobody gives any")
     data = as_dataset(data)
-    texts = [(one.key, one.text()) for one in data if not one.problem]
+    texts = [(example.key, example.text()) for example in data if not example.problem]
     texts = [(key, text) for key, text in texts if attackable(text, STOPWORDS)]
     vocabulary = sorted({word.lower() for _, text in texts for word in text.words if word.isalpha()})
     if not texts or len(vocabulary) < 2:
@@ -211,10 +211,10 @@ def threshold_interval(threshold: float, ours: Values, theirs: Values, scale: Sc
     return float(ends[possible[0]]), float(ends[possible[-1] + 1])
 
 
-def _rank_correlation(one: Values, other: Values) -> float:
+def _rank_correlation(first: Values, second: Values) -> float:
     """Spearman's; equal values share their ranks."""
     ranks = []
-    for values in (one, other):
+    for values in (first, second):
         _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
         ranks.append((np.cumsum(counts) - (counts - 1) / 2.0)[places])
     if any(rank.std() == 0.0 for rank in ranks):

@@ -35,20 +35,22 @@ class Overlap:
             (tuple(name for name, hit in zip(names, row, strict=True) if hit), int(count))
             for row, count in zip(found.tolist(), counts.tolist(), strict=True)
         ]
-        return sorted(listed, key=lambda one: (not one[0], -one[1], one[0]))
+        return sorted(listed, key=lambda line: (not line[0], -line[1], line[0]))
 
     def only(self, name: str, *without: str) -> Rate:
         """Broken by `name` and by none of `without`, of all."""
-        others = reduce(np.logical_or, (self.broken[one] for one in without))
+        others = reduce(np.logical_or, (self.broken[unwanted] for unwanted in without))
         return Rate.of(int((self.broken[name] & ~others).sum()), self.n)
 
 
 def overlap(ledgers: Mapping[str, ResultColumns]) -> Overlap | None:
     """None where no example was attacked by all of the runs."""
-    keys = reduce(np.intersect1d, (one.keys[one.attacked] for one in ledgers.values()))
+    keys = reduce(np.intersect1d, (ledger.keys[ledger.attacked] for ledger in ledgers.values()))
     if not len(keys):
         return None
-    broken = {name: one.has("success")[np.searchsorted(one.keys, keys)] for name, one in ledgers.items()}
+    broken = {
+        name: ledger.has("success")[np.searchsorted(ledger.keys, keys)] for name, ledger in ledgers.items()
+    }
     return Overlap(len(keys), broken)
 
 
@@ -75,25 +77,27 @@ class Difference:
 
 def differences(first: ResultColumns, other: ResultColumns) -> list[Difference]:
     """`other` minus `first`: the row of an ablation table. Pairs only, errors left out."""
-    _, one, two = np.intersect1d(first.keys, other.keys, return_indices=True)
-    judged = first.judged[one] & other.judged[two]
-    one, two = one[judged], two[judged]
-    if not len(one):
+    _, at_first, at_other = np.intersect1d(first.keys, other.keys, return_indices=True)
+    judged = first.judged[at_first] & other.judged[at_other]
+    at_first, at_other = at_first[judged], at_other[judged]
+    if not len(at_first):
         return []
     found = []
-    if (first.before[one] >= 0).any():  # a victim that decides for classes
-        right = [(side.right_before & ~side.fallen)[at] for side, at in ((first, one), (other, two))]
+    if (first.before[at_first] >= 0).any():  # a victim that decides for classes
+        right = [
+            (side.right_before & ~side.fallen)[at] for side, at in ((first, at_first), (other, at_other))
+        ]
         found.append(_decisions("accuracy under attack", right[0], right[1]))
-    attacked = first.attacked[one] & other.attacked[two]
-    won, too = first.has("success")[one], other.has("success")[two]
+    attacked = first.attacked[at_first] & other.attacked[at_other]
+    won, too = first.has("success")[at_first], other.has("success")[at_other]
     both = won & too
     if attacked.any():
         found.append(_decisions("broken", won[attacked], too[attacked]))
-        spent = other.queries[two][attacked] - first.queries[one][attacked]
+        spent = other.queries[at_other][attacked] - first.queries[at_first][attacked]
         if (told := np.isfinite(spent)).any():
             found.append(_mean("queries", spent[told]))
     if both.any():
-        words = other.changed[two][both] - first.changed[one][both]
+        words = other.changed[at_other][both] - first.changed[at_first][both]
         found.append(_mean("words changed, where both broke it", words.astype(np.float64)))
     return found
 

@@ -143,7 +143,7 @@ class Tries:
     @classmethod
     def of(cls, results: Iterable[Result], bound: int) -> Tries:
         attacked = [result for result in results if result.outcome in ATTACKED and result.tried is not None]
-        withstood = [one.tried or 0 for one in attacked if one.outcome == "failure"]
+        withstood = [result.tried or 0 for result in attacked if result.outcome == "failure"]
         few = sum(tried < bound for tried in withstood)
         return cls(len(attacked), few, withstood.count(0), bound)
 
@@ -226,7 +226,7 @@ class Summary:
         return Rate(*self.validity.accuracy, self.validity.n)
 
     def recall_of(self, name: str) -> Recall | None:
-        return next((one for one in self.recalls if one.name.casefold() == name.casefold()), None)
+        return next((recall for recall in self.recalls if recall.name.casefold() == name.casefold()), None)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -250,11 +250,11 @@ class Summary:
             "similarity": self.similarity.to_dict(),
             "draws": self.draws.to_dict(),
             "only": self.only or None,
-            "recalls": [one.to_dict() for one in self.recalls],
+            "recalls": [recall.to_dict() for recall in self.recalls],
             "tries": self.tries.to_dict(),
             "warnings": list(self.cautions),
             "validity": None if self.validity is None else self.validity.to_dict(),
-            "outputs": [asdict(one) for one in self.outputs],
+            "outputs": [asdict(output) for output in self.outputs],
             "substitutions": [
                 {"before": s.before, "after": s.after, "count": s.count} for s in self.substitutions
             ],
@@ -378,7 +378,9 @@ def _only(header: Mapping[str, Any]) -> str:
 def _warnings(header: Mapping[str, Any]) -> tuple[str, ...]:
     """Of the first command and of those that went on with the run."""
     environments = [header.get("environment"), *(header.get("resumes") or ())]
-    found = (line for one in environments if one for line in one.get("warnings") or ())
+    found = (
+        line for environment in environments if environment for line in environment.get("warnings") or ()
+    )
     return tuple(dict.fromkeys(map(str, found)))
 
 
@@ -389,7 +391,9 @@ def _recalls(
     own, before, after = np.asarray(truth), np.asarray(said), np.asarray(said_after)
     for number, label in enumerate(labels):
         rows = own == number
-        first, then = (Rate.of(int((one[rows] == number).sum()), int(rows.sum())) for one in (before, after))
+        first, then = (
+            Rate.of(int((decisions[rows] == number).sum()), int(rows.sum())) for decisions in (before, after)
+        )
         found.append(Recall(label, first, then, only.casefold() in ("", label.casefold())))
     return tuple(found)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import typer
 
@@ -64,25 +64,16 @@ Everything is kept in WORK: repeat the command to go on after a stop.
         require_scale(self.scale)
         names = NAMES if self.paper == "all" else (self.paper,)
         papers = [find_paper(name) for name in names]  # a wrong name must not show up later
-        check(
-            papers,
-            scale=self.scale,
-            work=self.work,
-            out=self.out,
-            data=self.data,
-            so_far=self.so_far,
-        )
+        given: dict[str, Any] = {"scale": self.scale, "work": self.work, "out": self.out}
+        given |= {"data": self.data, "so_far": self.so_far}
+        check(papers, **given)
         console = Console(stderr=True, quiet=self.json)
         found: list[Reproduction] = []
         for paper in papers:
             try:
                 done = reproduce(
                     paper,
-                    scale=self.scale,
-                    work=self.work,
-                    out=self.out,
-                    data=self.data,
-                    so_far=self.so_far,
+                    **given,
                     workers=self.workers or WORKERS.get(self.scale, 1),
                     watcher=cast("StageObserver", StageLines(console, paper.name)),
                 )
@@ -93,10 +84,12 @@ Everything is kept in WORK: repeat the command to go on after a stop.
                 _show(done)
         write_summary(self.out)
         if self.json:
-            typer.echo(json.dumps([one.to_dict() for one in found], indent=2, ensure_ascii=False))
+            typer.echo(
+                json.dumps([reproduction.to_dict() for reproduction in found], indent=2, ensure_ascii=False)
+            )
         else:
             typer.echo(f"\nsummary: {self.out / SUMMARY}")
-        return Exit.SOME_ERRORS if any(one.errors for one in found) else Exit.DONE
+        return Exit.SOME_ERRORS if any(reproduction.errors for reproduction in found) else Exit.DONE
 
 
 class StageLines:

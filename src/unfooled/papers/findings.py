@@ -85,12 +85,12 @@ class Findings:
         self._results: dict[str, list[Result]] = {}
 
     def has(self, *quantities: Quantity) -> bool:
-        return all(name in self.done for one in quantities for name in one.stages())
+        return all(name in self.done for quantity in quantities for name in quantity.stages())
 
     def results(self, stage: str) -> list[Result]:
         if stage not in self._results:
             self._results[stage] = results_in(self.done[stage].folder)
-        return [one for one in self._results[stage] if one.outcome != "error"]
+        return [result for result in self._results[stage] if result.outcome != "error"]
 
     def errors(self, stage: str) -> int:
         """Rows that ended in an error: they are in no figure."""
@@ -154,13 +154,13 @@ class Findings:
         self, first: Quantity, second: Quantity, *, paired: bool | None = None, scale: float = 1.0
     ) -> PairedDifference:
         """first − scale × second; row by row where they share rows (`paired`: None finds out)."""
-        one, other = self.values(first), self.values(second)
-        shared = sorted(one.keys() & other.keys())
+        here, there = self.values(first), self.values(second)
+        shared = sorted(here.keys() & there.keys())
         if paired is None:
-            paired = len(shared) >= 0.5 * min(len(one), len(other)) and len(shared) > 1
+            paired = len(shared) >= 0.5 * min(len(here), len(there)) and len(shared) > 1
         if paired:
             return PairedDifference.paired(
-                [one[key] for key in shared], [other[key] for key in shared], scale, first.unit
+                [here[key] for key in shared], [there[key] for key in shared], scale, first.unit
             )
         return PairedDifference.apart(self.estimate(first), self.estimate(second), scale)
 
@@ -193,29 +193,29 @@ class PairedDifference:
 
     @classmethod
     def paired(
-        cls, one: list[float], other: list[float], scale: float = 1.0, unit: str = ""
+        cls, left: list[float], right: list[float], scale: float = 1.0, unit: str = ""
     ) -> PairedDifference:
-        sides = estimated(one, unit), estimated(other, unit)
-        if not one:
+        sides = estimated(left, unit), estimated(right, unit)
+        if not left:
             return cls(*sides, IntervalEstimate(math.nan, -math.inf, math.inf, 0, unit), True)
-        first, second = np.asarray(one), scale * np.asarray(other)
+        first, second = np.asarray(left), scale * np.asarray(right)
         differences = first - second
-        decisions = unit == "%" and set(one) | set(other) <= {0.0, 1.0}
+        decisions = unit == "%" and set(left) | set(right) <= {0.0, 1.0}
         # The score interval is for differences of decisions.
         low, high = paired_difference(differences) if decisions else interval_of_enough(differences)
         p = None
         if decisions and scale == 1.0:
             p = mcnemar(int((differences > 0).sum()), int((differences < 0).sum()))
-        return cls(*sides, IntervalEstimate(float(differences.mean()), low, high, len(one), unit), True, p)
+        return cls(*sides, IntervalEstimate(float(differences.mean()), low, high, len(left), unit), True, p)
 
     @classmethod
-    def apart(cls, one: IntervalEstimate, other: IntervalEstimate, scale: float = 1.0) -> PairedDifference:
+    def apart(cls, first: IntervalEstimate, second: IntervalEstimate, scale: float = 1.0) -> PairedDifference:
         """Of independent samples: the distances to the ends of both intervals are squared and added."""
-        value = one.value - scale * other.value
-        below = math.hypot(one.value - one.low, scale * (other.high - other.value))
-        above = math.hypot(one.high - one.value, scale * (other.value - other.low))
-        n = min(one.n, other.n)
-        return cls(one, other, IntervalEstimate(value, value - below, value + above, n, one.unit), False)
+        value = first.value - scale * second.value
+        below = math.hypot(first.value - first.low, scale * (second.high - second.value))
+        above = math.hypot(first.high - first.value, scale * (second.value - second.low))
+        n = min(first.n, second.n)
+        return cls(first, second, IntervalEstimate(value, value - below, value + above, n, first.unit), False)
 
 
 def value_of(result: Result, what: str) -> float | None:
@@ -266,16 +266,18 @@ def _bleu(result: Result, output: str) -> float:
     return sentence_score(output, dict(result.fields)[REFERENCE])
 
 
-def shown(one: IntervalEstimate) -> str:
+def shown(estimate: IntervalEstimate) -> str:
     """`58.0 % (48.2–67.2)`, or a dash; without an interval where the rows are too few for one."""
-    if not one.n or math.isnan(one.value):
+    if not estimate.n or math.isnan(estimate.value):
         return "–"
-    factor, places = (100.0, 1) if one.unit == "%" else (1.0, 1 if abs(one.value) >= 20 else 2)
-    value, low, high = (f"{factor * number:.{places}f}" for number in (one.value, one.low, one.high))
-    if math.isinf(one.low) or math.isinf(one.high):
-        return f"{value}{' %' if one.unit == '%' else ''} (too few rows for an interval)"
+    factor, places = (100.0, 1) if estimate.unit == "%" else (1.0, 1 if abs(estimate.value) >= 20 else 2)
+    value, low, high = (
+        f"{factor * number:.{places}f}" for number in (estimate.value, estimate.low, estimate.high)
+    )
+    if math.isinf(estimate.low) or math.isinf(estimate.high):
+        return f"{value}{' %' if estimate.unit == '%' else ''} (too few rows for an interval)"
     dash = " to " if low.startswith("-") else "–"
-    return f"{value}{' %' if one.unit == '%' else ''} ({low}{dash}{high})"
+    return f"{value}{' %' if estimate.unit == '%' else ''} ({low}{dash}{high})"
 
 
 def _key(name: str, place: int) -> int:

@@ -41,15 +41,18 @@ def page(
         Heading("Claims"),
         Grid(
             ("claim", "paper", "measured", "judgement"),
-            [(claim.sentence, claim.paper, one.short or one.measured, one.status) for claim, one in judged],
+            [
+                (claim.sentence, claim.paper, judgement.short or judgement.measured, judgement.status)
+                for claim, judgement in judged
+            ],
         ),
         Heading("How each was measured"),
-        Bullets([line for claim, one in judged for line in _details(claim, one)]),
+        Bullets([line for claim, judgement in judged for line in _details(claim, judgement)]),
     ]
     for table in paper.tables:
         blocks += _table(table, findings)
     if paper.artefacts:
-        blocks += [Heading("Artefacts of the paper"), *(Paragraph(one) for one in paper.artefacts)]
+        blocks += [Heading("Artefacts of the paper"), *(Paragraph(artefact) for artefact in paper.artefacts)]
     if pictures:
         blocks += [Heading("Figures"), *(Image(path, title) for title, path in pictures)]
     blocks += [
@@ -65,7 +68,7 @@ def page(
 
 
 def tally(judged: list[tuple[Claim, Judgement]]) -> str:
-    counted = Counter(one.status for _, one in judged)
+    counted = Counter(judgement.status for _, judgement in judged)
     decided = counted["holds"] + counted["does not hold"]
     return (
         f"{len(judged)} claims: {counted['holds']} hold, {counted['does not hold']} do not hold, "
@@ -74,15 +77,17 @@ def tally(judged: list[tuple[Claim, Judgement]]) -> str:
     )
 
 
-def _details(claim: Claim, one: Judgement) -> list[str]:
-    head = f"**{claim.name}** ({one.status}). {claim.how[:1].upper()}{claim.how[1:]}."
-    if one.earlier:
-        head += f" Measured earlier (commit {one.earlier}); its stages are not in the tables below."
+def _details(claim: Claim, judgement: Judgement) -> list[str]:
+    head = f"**{claim.name}** ({judgement.status}). {claim.how[:1].upper()}{claim.how[1:]}."
+    if judgement.earlier:
+        head += f" Measured earlier (commit {judgement.earlier}); its stages are not in the tables below."
     if claim.artefact:
         head += f" The paper's figure is an artefact: {claim.artefact}."
-    if one.parts:
-        return [head + " " + " · ".join(f"{part.measured}: {part.status}" for part in one.parts) + "."]
-    return [f"{head} {one.measured[:1].upper()}{one.measured[1:]}." if one.measured else head]
+    if judgement.parts:
+        return [head + " " + " · ".join(f"{part.measured}: {part.status}" for part in judgement.parts) + "."]
+    return [
+        f"{head} {judgement.measured[:1].upper()}{judgement.measured[1:]}." if judgement.measured else head
+    ]
 
 
 def _table(table: Table, findings: Findings) -> list[Block]:
@@ -152,7 +157,7 @@ def _model(model: Any) -> str:
 
 
 def _origin(origin: dict[str, Any], findings: Findings) -> str:
-    counted = Counter(one.commit or "unknown" for one in findings.done.values())
+    counted = Counter(done.commit or "unknown" for done in findings.done.values())
     ran = ", ".join(f"{commit} ({n} of the stages)" for commit, n in counted.most_common())
     versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
     return (

@@ -25,7 +25,8 @@ def draw(picture: Picture, findings: Findings, folder: Path, prefix: str) -> Pat
 
 def _bars(picture: Bars, findings: Findings, stem: Path) -> Path | None:
     groups = [
-        (name, [(title, one) for title, one in bars if findings.has(one)]) for name, bars in picture.groups
+        (name, [(title, quantity) for title, quantity in bars if findings.has(quantity)])
+        for name, bars in picture.groups
     ]
     groups = [(name, bars) for name, bars in groups if bars]
     if not groups:
@@ -38,13 +39,13 @@ def _bars(picture: Bars, findings: Findings, stem: Path) -> Path | None:
             places, heights, below, above = [], [], [], []
             for place, (_, bars) in enumerate(groups):
                 found = dict(bars).get(title)
-                one = findings.estimate(found) if found else None
-                if one is None or not one.n or math.isnan(one.value):
+                estimate = findings.estimate(found) if found else None
+                if estimate is None or not estimate.n or math.isnan(estimate.value):
                     continue
                 places.append(place + (at - (len(titles) - 1) / 2) * width)
-                heights.append(one.value)
-                below.append(max(0.0, one.value - one.low))
-                above.append(max(0.0, one.high - one.value))
+                heights.append(estimate.value)
+                below.append(max(0.0, estimate.value - estimate.low))
+                above.append(max(0.0, estimate.high - estimate.value))
             axis.bar(places, heights, width * 0.92, color=PALETTE[at % len(PALETTE)], label=title, alpha=0.85)
             axis.errorbar(
                 places, heights, [below, above], fmt="none", ecolor="#222222", elinewidth=0.9, capsize=2
@@ -62,13 +63,15 @@ def _curves(picture: Curves, findings: Findings, stem: Path) -> Path | None:
     with canvas(6.4, 3.8) as figure:
         axis = figure.subplots()
         for at, (name, every) in enumerate(lines):
-            found = [findings.estimate(one) for one in every]
+            found = [findings.estimate(quantity) for quantity in every]
             colour = PALETTE[at % len(PALETTE)]
-            axis.plot(picture.xs, [one.value for one in found], "o-", ms=3, color=colour, label=name)
+            axis.plot(
+                picture.xs, [estimate.value for estimate in found], "o-", ms=3, color=colour, label=name
+            )
             axis.fill_between(
                 picture.xs,
-                [one.low for one in found],
-                [one.high for one in found],
+                [estimate.low for estimate in found],
+                [estimate.high for estimate in found],
                 color=colour,
                 alpha=0.12,
                 linewidth=0,

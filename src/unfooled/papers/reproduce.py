@@ -49,13 +49,13 @@ class Reproduction:
                     "claim": claim.sentence,
                     "paper": claim.paper,
                     "how": claim.how,
-                    "measured": one.measured,
-                    "short": one.short or one.measured,
-                    "judgement": one.status,
+                    "measured": judgement.measured,
+                    "short": judgement.short or judgement.measured,
+                    "judgement": judgement.status,
                     "artefact": claim.artefact,
-                    **({"earlier": one.earlier} if one.earlier else {}),
+                    **({"earlier": judgement.earlier} if judgement.earlier else {}),
                 }
-                for claim, one in self.judged
+                for claim, judgement in self.judged
             ],
         }
 
@@ -98,7 +98,10 @@ def reproduce(
     judged = [(claim, claim.judge(findings)) for claim in chosen.claims]
     if so_far:
         judged = _with_earlier(judged, _read(folder / f"{chosen.name}.json"))
-    drawn = [(one.title, draw(one, findings, folder / "figures", chosen.name)) for one in chosen.pictures]
+    drawn = [
+        (picture.title, draw(picture, findings, folder / "figures", chosen.name))
+        for picture in chosen.pictures
+    ]
     pictures = [(title, path) for title, path in drawn if path]
     origin = provenance()
     blocks = page(chosen, size, plan, findings, judged, pictures, origin)
@@ -171,18 +174,23 @@ def _with_earlier(
     """
     claims = page.get("claims", ())
     earlier = {
-        (one["name"], one["how"]): Judgement(
-            one["judgement"],
-            one["measured"],
-            one["short"],
-            earlier=one.get("earlier") or page.get("commit") or "unknown",
+        (claim["name"], claim["how"]): Judgement(
+            claim["judgement"],
+            claim["measured"],
+            claim["short"],
+            earlier=claim.get("earlier") or page.get("commit") or "unknown",
         )
-        for one in claims
-        if one["judgement"] != "not measured"
+        for claim in claims
+        if claim["judgement"] != "not measured"
     }
     return [
-        (claim, earlier.get((claim.name, claim.how), one) if one.status == "not measured" else one)
-        for claim, one in judged
+        (
+            claim,
+            earlier.get((claim.name, claim.how), judgement)
+            if judgement.status == "not measured"
+            else judgement,
+        )
+        for claim, judgement in judged
     ]
 
 

@@ -46,7 +46,7 @@ def make(what: str, folder: Path) -> None:
         # A near word of the other side is among the neighbours, so that attacks have something to find.
         odd = dict(zip(_GOOD + _BAD, _BAD + _GOOD, strict=True))
         near = {
-            word: [*(one for one in group if one != word), *([odd[word]] if word in odd else [])]
+            word: [*(near for near in group if near != word), *([odd[word]] if word in odd else [])]
             for group in groups
             for word in group
         }

@@ -203,9 +203,9 @@ def needs_of(stage: Stage) -> tuple[str, ...]:
 
 def _files(value: Any) -> list[str]:
     if isinstance(value, dict):
-        return [name for one in value.values() for name in _files(one)]
+        return [name for part in value.values() for name in _files(part)]
     if isinstance(value, list):
-        return [name for one in value for name in _files(one)]
+        return [name for part in value for name in _files(part)]
     return [value[1:-1]] if is_file(value) else []
 
 
@@ -222,8 +222,8 @@ def in_order(stages: tuple[Stage, ...]) -> list[Stage]:
         if name not in known:
             raise ValueError(f"{above[-1] if above else 'a plan'} needs {name}, which is no stage")
         if name not in done:
-            for one in needs_of(known[name]):
-                visit(one, (*above, name))
+            for needed in needs_of(known[name]):
+                visit(needed, (*above, name))
             done[name] = known[name]
 
     for stage in stages:
@@ -240,4 +240,4 @@ def described(value: Any) -> Any:
             if getattr(value, field.name) != field.default
         }
         return {"kind": type(value).__name__.removesuffix("Stage").lower(), **fields}
-    return [described(one) for one in value] if isinstance(value, tuple) else value
+    return [described(part) for part in value] if isinstance(value, tuple) else value

@@ -23,11 +23,11 @@ def headline(figures: Figures) -> str:
     """The one sentence to remember."""
     attacked = [source for source in figures.sources if source.attack]
     told = []
-    judged = [one for one in attacked if one.accuracy.n]
+    judged = [source for source in attacked if source.accuracy.n]
     if judged:
         told.append(
             "People still give the true class to the texts that fooled the model: "
-            + ", ".join(f"{one.accuracy.value:.0%} for {one.name}" for one in judged)
+            + ", ".join(f"{source.accuracy.value:.0%} for {source.name}" for source in judged)
         )
         plain = next((source for source in figures.sources if not source.attack and source.accuracy.n), None)
         if plain:
@@ -38,16 +38,18 @@ def headline(figures: Figures) -> str:
             if found:
                 told.append(
                     f"{question.id.capitalize()} from 1 to 5: "
-                    + ", ".join(f"{one.scales[question.id].value:.1f} for {one.name}" for one in found)
+                    + ", ".join(
+                        f"{source.scales[question.id].value:.1f} for {source.name}" for source in found
+                    )
                 )
     best = max(
         (source for source in figures.sources if source.readability),
-        key=lambda one: one.readability.value if one.readability else 0.0,
+        key=lambda source: source.readability.value if source.readability else 0.0,
         default=None,
     )
     if best:
         told.append(f"Most readable of a pair: {best.name}")
-    return "".join(f"{one}. " for one in told).strip()
+    return "".join(f"{sentence}. " for sentence in told).strip()
 
 
 def judged_words(alpha: float) -> str:
@@ -94,8 +96,8 @@ def people(figures: Figures) -> People:
     measures = list(dict.fromkeys(name for source in figures.sources for name in source.measures))
     columns = ["texts of", "items", *(["right class"] if labels else []), *scales]
     columns += [*(["readability"] if pairs else []), *measures]
-    passed = sum(one.checks_passed for one in figures.annotators)
-    checks = sum(one.checks for one in figures.annotators)
+    passed = sum(annotator.checks_passed for annotator in figures.annotators)
+    checks = sum(annotator.checks for annotator in figures.annotators)
     return People(
         headline=headline(figures),
         note=(
@@ -105,42 +107,59 @@ def people(figures: Figures) -> People:
         ),
         columns=tuple(columns),
         rows=tuple(_row(source, labels, scales, pairs, measures) for source in figures.sources),
-        agreement=tuple(_agreement(one) for one in figures.agreement),
-        correlations=tuple(_correlation(one) for one in figures.correlations),
+        agreement=tuple(_agreement(agreement) for agreement in figures.agreement),
+        correlations=tuple(_correlation(correlation) for correlation in figures.correlations),
         disputes=tuple(
             {
-                "source": one.source,
-                "question": one.question,
-                "answers": ", ".join(one.answers),
-                "text": one.text,
+                "source": dispute.source,
+                "question": dispute.question,
+                "answers": ", ".join(dispute.answers),
+                "text": dispute.text,
             }
-            for one in figures.disputes
+            for dispute in figures.disputes
         ),
         notices=figures.notices,
     )
 
 
 def _row(
-    one: SourceFigures, labels: bool, scales: Sequence[str], pairs: bool, measures: Sequence[str]
+    source: SourceFigures, labels: bool, scales: Sequence[str], pairs: bool, measures: Sequence[str]
 ) -> tuple[str, ...]:
-    cells = [one.name, str(one.items)]
-    cells += [mean_text(one.accuracy, "{:.1%}")] if labels else []
-    cells += [mean_text(one.scales[name], "{:.2f}") for name in scales]
+    cells = [source.name, str(source.items)]
+    cells += [mean_text(source.accuracy, "{:.1%}")] if labels else []
+    cells += [mean_text(source.scales[name], "{:.2f}") for name in scales]
     if pairs:
-        found = one.readability
+        found = source.readability
         cells.append(f"{found.value:.2f} ({found.low:.2f} – {found.high:.2f})" if found else "–")
-    return (*cells, *(f"{one.measures[name]:.3g}" if name in one.measures else "–" for name in measures))
+    return (
+        *cells,
+        *(f"{source.measures[name]:.3g}" if name in source.measures else "–" for name in measures),
+    )
 
 
-def _agreement(one: Agreement) -> tuple[str, ...]:
-    alpha, kappa = (f"{value:.3f}" if math.isfinite(value) else "–" for value in (one.alpha, one.kappa))
-    return (one.question, f"{alpha} ({one.level})", kappa, str(one.items), judged_words(one.alpha))
+def _agreement(agreement: Agreement) -> tuple[str, ...]:
+    alpha, kappa = (
+        f"{value:.3f}" if math.isfinite(value) else "–" for value in (agreement.alpha, agreement.kappa)
+    )
+    return (
+        agreement.question,
+        f"{alpha} ({agreement.level})",
+        kappa,
+        str(agreement.items),
+        judged_words(agreement.alpha),
+    )
 
 
-def _correlation(one: Correlation) -> tuple[str, ...]:
-    if not math.isfinite(one.value):
-        return (one.measure, one.question, "–", "does not vary", str(one.n))
-    return (one.measure, one.question, f"{one.value:+.2f}", f"{one.low:+.2f} – {one.high:+.2f}", str(one.n))
+def _correlation(correlation: Correlation) -> tuple[str, ...]:
+    if not math.isfinite(correlation.value):
+        return (correlation.measure, correlation.question, "–", "does not vary", str(correlation.n))
+    return (
+        correlation.measure,
+        correlation.question,
+        f"{correlation.value:+.2f}",
+        f"{correlation.low:+.2f} – {correlation.high:+.2f}",
+        str(correlation.n),
+    )
 
 
 def mean_text(mean: Mean, form: str) -> str:

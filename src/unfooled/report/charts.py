@@ -185,7 +185,9 @@ def heat_map(
 
 def side_by_side(maps: Sequence[tuple[str, float]], *, title: str) -> str:
     """Maps of the width `HALF` in one picture."""
-    body = "".join(f'<g transform="translate({at * HALF} 0)">{one}</g>' for at, (one, _) in enumerate(maps))
+    body = "".join(
+        f'<g transform="translate({at * HALF} 0)">{drawn}</g>' for at, (drawn, _) in enumerate(maps)
+    )
     height = max(height for _, height in maps)
     return _svg(body, title, "Maps of attention, before and after.", int(height), HALF * len(maps))
 

@@ -73,7 +73,9 @@ def legend(evaluation: Evaluation) -> list[str]:
         )
     for model in evaluation.models:
         shown = [
-            f"{visible(each.name)} {rate(each.under_attack)}" for each in model.classes if each.under_attack.n
+            f"{visible(share.name)} {rate(share.under_attack)}"
+            for share in model.classes
+            if share.under_attack.n
         ]
         lines += [f"{model.name} under attack by class: {', '.join(shown)}."] if shown else []
         if model.abstained.value > 0:
@@ -143,7 +145,7 @@ def markdown(evaluation: Evaluation) -> str:
             "",
             f"**{in_markdown(first)}**",
             "",
-            *(f"- {in_markdown(one)}" for one in rest),
+            *(f"- {in_markdown(line)}" for line in rest),
         ]
     lines += ["", "## Checks", ""]
     for model in evaluation.models:
@@ -170,14 +172,14 @@ def _row(report: ModelReport) -> tuple[str, ...]:
 def rate(value: Rate) -> str:
     if not value.n:
         return "–"
-    numbers = (f"{100 * one:.1f}" for one in (value.value, value.low, value.high))
+    numbers = (f"{100 * number:.1f}" for number in (value.value, value.low, value.high))
     return _bracketed(*numbers)
 
 
 def _mean(value: Mean) -> str:
     if not value.n or math.isnan(value.value):
         return "–"
-    return _bracketed(*(f"{one:.1f}" for one in (value.value, value.low, value.high)))
+    return _bracketed(*(f"{number:.1f}" for number in (value.value, value.low, value.high)))
 
 
 def _bracketed(value: str, low: str, high: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from types import TracebackType
 
 from rich.console import Console
 from rich.markup import escape
@@ -21,6 +20,7 @@ from rich.text import Text
 from unfooled.core.result import ATTACKED, Result
 from unfooled.core.session import Life
 from unfooled.report.diffs import visible
+from unfooled.report.progress import StopsAtTheEnd
 from unfooled.runs.attack import Observer
 from unfooled.victims.preflight import Preflight
 
@@ -75,7 +75,7 @@ class TimeLeft:
         return max(rest, life.open) * elapsed / life.answered
 
 
-class LiveObserver(Observer):
+class LiveObserver(StopsAtTheEnd, Observer):
     """Draws on standard error, so that standard output stays clean for machines."""
 
     def __init__(self, console: Console, *, title: str) -> None:
@@ -96,14 +96,6 @@ class LiveObserver(Observer):
         self._life: Callable[[], Life] = Life
         self._began = time.monotonic()
         self.done = self.total = 0
-
-    def __enter__(self) -> LiveObserver:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def stop(self) -> None:
         if self._progress.live.is_started:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
 from rich.markup import escape
@@ -20,7 +19,20 @@ from rich.progress import (
 from unfooled.training.observer import TrainObserver
 
 
-class TrainProgress(TrainObserver):
+class StopsAtTheEnd:
+    """For `with`: what is shown live stops, however the end comes."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        raise NotImplementedError
+
+
+class TrainProgress(StopsAtTheEnd, TrainObserver):
     """A bar of steps on standard error, and a line after each epoch."""
 
     def __init__(self, console: Console, title: str) -> None:
@@ -39,19 +51,11 @@ class TrainProgress(TrainObserver):
         self._task: Any = None
         self._loss = ""
 
-    def __enter__(self) -> TrainProgress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop()
-
     def note(self, message: str) -> None:
         self._console.print(message, highlight=False, markup=False)
 
     def started(self, total: int, done: int) -> None:
-        self._stop()
+        self.stop()
         if done:
             self.note(f"going on after {done} of at most {total} steps")
         self._loss = ""
@@ -76,11 +80,11 @@ class TrainProgress(TrainObserver):
         self.note(f"trial {number} of {total}: {settings}")
 
     def tried(self, number: int, accuracy: float | None) -> None:
-        self._stop()
+        self.stop()
         if accuracy is not None:
             self.note(f"trial {number}: validation accuracy {accuracy:.3f}")
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         if self._task is not None:
             self._progress.stop()
             self._progress.remove_task(self._task)
@@ -107,4 +111,4 @@ class SearchProgress(HardenProgress):
     """A line per trial says it all."""
 
     def tried(self, number: int, accuracy: float | None) -> None:
-        self._stop()
+        self.stop()

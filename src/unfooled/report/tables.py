@@ -106,22 +106,22 @@ def _percentiles(summary: Summary) -> tuple[str, str]:
 def _outputs(summary: Summary) -> list[TableRow]:
     """Corpus scores of the outputs, and how sure the difference is."""
     rows = []
-    for one in summary.outputs:
-        name = {"bleu": "BLEU", "chrf": "chrF"}[one.metric]
+    for output in summary.outputs:
+        name = {"bleu": "BLEU", "chrf": "chrF"}[output.metric]
         parts = (
-            ("before attack", one.before, "{:.2f}", ""),
-            ("under attack", one.after, "{:.2f}", ""),
-            ("change", one.change, "{:+.2f}", f", p = {one.p:.3f}"),
+            ("before attack", output.before, "{:.2f}", ""),
+            ("under attack", output.after, "{:.2f}", ""),
+            ("change", output.change, "{:+.2f}", f", p = {output.p:.3f}"),
         )
         for when, (value, low, high), form, more in parts:
             interval = f"{form.format(low)} – {form.format(high)}{more}"
-            rows.append(TableRow(f"{name} {when}", form.format(value), interval, str(one.n)))
+            rows.append(TableRow(f"{name} {when}", form.format(value), interval, str(output.n)))
     return rows
 
 
 def footnotes(summary: Summary) -> list[str]:
     """How sacrebleu computed its scores, in its own words, and why a row counts fewer examples."""
-    lines = [f"sacrebleu {one.metric}: {one.signature}" for one in summary.outputs]
+    lines = [f"sacrebleu {output.metric}: {output.signature}" for output in summary.outputs]
     if (judged := summary.validity) is not None:
         lines += _on_the_judge(judged)
     successes, measured = summary.counts["success"], summary.similarity.n

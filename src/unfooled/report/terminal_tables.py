@@ -18,21 +18,21 @@ def models_table(measured: Sequence[Measured], title: str) -> Table:
     table = Table(title=visible(title), title_justify="left", box=None, pad_edge=False)
     table.add_column("model", overflow="fold")
     headings = ["accuracy", "macro F1", "parameters", "MB", "texts/s"]
-    bare = any(one.of_bare_loop is not None for one in measured)
+    bare = any(model.of_bare_loop is not None for model in measured)
     headings += ["of bare loop"] if bare else []
     for heading in (*headings, "padding", "trained in"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for one in measured:
+    for model in measured:
         table.add_row(
-            visible(one.name),
-            _percent(one.accuracy, one.accuracy_low, one.accuracy_high),
-            _percent(one.macro_f1, one.macro_f1_low, one.macro_f1_high),
-            "–" if one.parameters is None else f"{one.parameters:,}",
-            "–" if one.megabytes is None else f"{one.megabytes:.1f}",
-            f"{one.texts_per_second:,.0f}",
-            *(["–" if one.of_bare_loop is None else f"{one.of_bare_loop:.0%}"] if bare else []),
-            "–" if one.padding is None else f"{one.padding:.1%}",
-            "–" if one.training_seconds is None else duration(one.training_seconds),
+            visible(model.name),
+            _percent(model.accuracy, model.accuracy_low, model.accuracy_high),
+            _percent(model.macro_f1, model.macro_f1_low, model.macro_f1_high),
+            "–" if model.parameters is None else f"{model.parameters:,}",
+            "–" if model.megabytes is None else f"{model.megabytes:.1f}",
+            f"{model.texts_per_second:,.0f}",
+            *(["–" if model.of_bare_loop is None else f"{model.of_bare_loop:.0%}"] if bare else []),
+            "–" if model.padding is None else f"{model.padding:.1%}",
+            "–" if model.training_seconds is None else duration(model.training_seconds),
         )
     return table
 
@@ -48,17 +48,17 @@ def transfers_table(found: Sequence[Transfer]) -> Table:
     table.add_column("scored on", overflow="fold")
     for heading in ("found", "right before", "fooled as well", "95 % interval", "same class"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for one in sorted(found, key=lambda one: (one.run, one.target)):
-        rate = one.rate
+    for transfer in sorted(found, key=lambda transfer: (transfer.run, transfer.target)):
+        rate = transfer.rate
         table.add_row(
-            visible(one.attack),
-            visible(one.source),
-            visible(one.target),
-            f"{one.found:,}" + (f" ({one.errors} errors)" if one.errors else ""),
+            visible(transfer.attack),
+            visible(transfer.source),
+            visible(transfer.target),
+            f"{transfer.found:,}" + (f" ({transfer.errors} errors)" if transfer.errors else ""),
             f"{rate.n:,}",
             _share(rate),
             f"{rate.low:.1%} – {rate.high:.1%}" if rate.n else "–",
-            _share(one.same_class),
+            _share(transfer.same_class),
         )
     return table
 
@@ -75,7 +75,7 @@ def class_words_table(words: ClassWords, top: int) -> Table:
         table.add_column(visible(label), overflow="fold")
     for rank in range(max(map(len, lists))):
         table.add_row(
-            *(_cell(words, n, *one[rank]) if rank < len(one) else "" for n, one in enumerate(lists))
+            *(_cell(words, n, *ranked[rank]) if rank < len(ranked) else "" for n, ranked in enumerate(lists))
         )
     return table
 

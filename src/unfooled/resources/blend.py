@@ -18,10 +18,10 @@ DEPTH = 500  # words that each model names, or ten times as many as are asked fo
 class Blend:
     """Answers fill-mask questions; company does not matter where it does not to either model."""
 
-    def __init__(self, one: FillMaskOracle, other: FillMaskOracle) -> None:
-        self._models = (one, other)
-        self.batch_size = min(one.batch_size, other.batch_size)
-        self.meter: Meter | None = getattr(one, "meter", None) or getattr(other, "meter", None)
+    def __init__(self, first: FillMaskOracle, second: FillMaskOracle) -> None:
+        self._models = (first, second)
+        self.batch_size = min(first.batch_size, second.batch_size)
+        self.meter: Meter | None = getattr(first, "meter", None) or getattr(second, "meter", None)
 
     def __call__(self, items: Sequence[MaskItem], /) -> list[tuple[FillIn, ...]]:
         # Too small a number goes on as it is, for the models to refuse.
@@ -30,9 +30,9 @@ class Blend:
         return [_mean(*both)[: item[2]] for item, *both in zip(items, first, second, strict=True)]
 
 
-def _mean(one: tuple[FillIn, ...], other: tuple[FillIn, ...]) -> tuple[FillIn, ...]:
-    scores, others = dict(one), dict(other)
-    least, least_other = one[-1].score, other[-1].score
+def _mean(first: tuple[FillIn, ...], second: tuple[FillIn, ...]) -> tuple[FillIn, ...]:
+    scores, others = dict(first), dict(second)
+    least, least_other = first[-1].score, second[-1].score
     words = dict.fromkeys([*scores, *others])
     found = [
         FillIn(word, round((scores.get(word, least) + others.get(word, least_other)) / 2, 6))

@@ -136,7 +136,7 @@ def build(store: Store, folder: Path, progress: Progress = silent) -> dict[str, 
         progress("smollm2: writing", None)
         # The library refuses to save what it read from such a file, so the weights move to a fresh model.
         config = type(read.config).from_dict(
-            {key: one for key, one in read.config.to_dict().items() if key != "quantization_config"}
+            {key: value for key, value in read.config.to_dict().items() if key != "quantization_config"}
         )
         with torch.device("meta"):
             plain: Any = transformers.AutoModelForCausalLM.from_config(config)
@@ -144,7 +144,7 @@ def build(store: Store, folder: Path, progress: Progress = silent) -> dict[str, 
         plain.tie_weights()
         plain.to(torch.float16).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-    return {"parameters": sum(one.numel() for one in plain.parameters())}
+    return {"parameters": sum(parameter.numel() for parameter in plain.parameters())}
 
 
 @contextmanager

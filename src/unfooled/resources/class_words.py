@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.errors import ResourceError, UserError
+from unfooled.files import read_named, write_named
 from unfooled.text import WORD
 
 KIND = "unfooled class words"
@@ -48,7 +49,7 @@ class ClassWords:
     ) -> ClassWords:
         """From one mapping of words to counts per class."""
         words = tuple(sorted(set().union(*counts)))
-        table = np.array([[one.get(word, 0) for one in counts] for word in words], dtype=np.int64)
+        table = np.array([[count.get(word, 0) for count in counts] for word in words], dtype=np.int64)
         return cls(tuple(labels), words, table.reshape(len(words), len(labels)), data, fingerprint)
 
     def renamed(self, names: Mapping[str, str]) -> ClassWords:
@@ -114,13 +115,7 @@ class ClassWords:
         ]
         text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
         text += ',\n "counts": {\n  ' + ",\n  ".join(lines) + "\n }\n}\n"
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise ResourceError(
-                f"{path}: cannot be written ({error.strerror})", "choose another --out"
-            ) from error
+        write_named(path, text, ResourceError, "choose another --out")
 
     @classmethod
     def read(cls, path: str | Path) -> ClassWords:
@@ -149,7 +144,7 @@ def _read(path: Path, _changed: int) -> ClassWords:
     words = sorted(counts)
     for word in words:
         row = counts[word]
-        whole = isinstance(row, list) and all(type(one) is int and one >= 0 for one in row)
+        whole = isinstance(row, list) and all(type(count) is int and count >= 0 for count in row)
         if not whole or len(row) != len(labels):
             raise _unusable(path, f"has no {len(labels)} counts for the word {word!r}")
     table = np.array([counts[word] for word in words], dtype=np.int64)
@@ -158,7 +153,7 @@ def _read(path: Path, _changed: int) -> ClassWords:
 
 
 def _strings(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _unusable(path: Path, why: str) -> ResourceError:
@@ -171,17 +166,11 @@ def read_word_list(path: str | Path) -> tuple[str, ...]:
     What an attack would not see as one word (phrases, punctuation) is left out; so are repetitions.
     """
     file = Path(path).expanduser()
-    try:
-        if file.suffix == ".json":
-            lines: Sequence[str] = ClassWords.read(file).frequent()
-        else:
-            lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise ResourceError(
-            f"{path}: the word list cannot be read ({error.strerror})", "give a file of one word per line"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ResourceError(f"{path}: the word list is not UTF-8 ({error})", "save it as UTF-8") from error
+    if file.suffix == ".json":
+        lines: Sequence[str] = ClassWords.read(file).frequent()
+    else:
+        text = read_named(file, "the word list", ResourceError, "give a file of one word per line")
+        lines = text.splitlines()
     words = tuple(dict.fromkeys(line.strip() for line in lines if WORD.fullmatch(line.strip())))
     if not words:
         raise ResourceError(f"{path}: the word list holds no word", "write one word per line")

@@ -77,8 +77,8 @@ class DatamuseOracle:
     def __call__(self, items: Sequence[tuple[str, str]], /) -> list[tuple[str, ...]]:
         questions = [_question(*item) for item in items]
         known = self._cache.get(self.address, questions)
-        missing = [one for one in dict.fromkeys(questions) if one not in known]
-        known |= self._fetch_all([one for one in missing if one not in self._bad])
+        missing = [question for question in dict.fromkeys(questions) if question not in known]
+        known |= self._fetch_all([question for question in missing if question not in self._bad])
         for question in missing:
             if question in self._bad:
                 raise self._bad[question]

@@ -241,7 +241,7 @@ def whole_words(tokenizer: Any, size: int) -> WholeWords:
     """Tokens that are a word by themselves: no pieces of words, no special tokens, no punctuation."""
     tokens = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
     special = set(tokenizer.all_special_ids) | set(tokenizer.added_tokens_decoder)
-    space = next((mark for mark in "Ġ▁" if sum(str(one).startswith(mark) for one in tokens) > 1), "")
+    space = next((mark for mark in "Ġ▁" if sum(str(token).startswith(mark) for token in tokens) > 1), "")
     inside = _inner_prefix(tokenizer)
     words: dict[str, int] = {}
     for index, token in enumerate(tokens):
@@ -263,7 +263,7 @@ def whole_words(tokenizer: Any, size: int) -> WholeWords:
 def _from_bytes(token: str) -> str:
     """A token of a byte-level vocabulary as text."""
     codes = _byte_codes()
-    return bytes(codes.get(one, 63) for one in token).decode("utf-8", errors="replace")
+    return bytes(codes.get(letter, 63) for letter in token).decode("utf-8", errors="replace")
 
 
 @cache
@@ -299,7 +299,7 @@ def open_fill_mask(variant: str = "") -> FillMaskOracle:
     if both := _two(variant):
         from unfooled.resources.blend import Blend
 
-        return Blend(*(open_fill_mask(one) for one in both))
+        return Blend(*(open_fill_mask(part) for part in both))
     if variant == TRIGRAM:
         from unfooled.resources.cloze import TrigramCloze
         from unfooled.resources.trigram import open_model
@@ -313,7 +313,7 @@ def open_fill_mask(variant: str = "") -> FillMaskOracle:
 def fingerprint(variant: str) -> str:
     """What the model was when a run began."""
     if both := _two(variant):
-        return " + ".join(fingerprint(one) for one in both)
+        return " + ".join(fingerprint(part) for part in both)
     return pretrained.fingerprint("masked", variant or DEFAULT)
 
 
@@ -334,5 +334,5 @@ def choices() -> str:
 
 
 def _two(variant: str) -> tuple[str, str] | None:
-    one, plus, other = variant.partition("+")
-    return (one, other) if plus and one and other and not Path(variant).expanduser().exists() else None
+    first, plus, second = variant.partition("+")
+    return (first, second) if plus and first and second and not Path(variant).expanduser().exists() else None

@@ -66,14 +66,14 @@ class TrigramFluency:
         index = self._model.index
         start, end = index.get(START, -1), index.get(END, -1)
         for number, text in enumerate(items):
-            one, two = -1, start
+            earlier, previous = -1, start
             for token in tokens(text):
                 word = index.get(token, -1)
-                first.append(one)
-                before.append(two)
+                first.append(earlier)
+                before.append(previous)
                 last.append(word)
                 owner.append(number)
-                one, two = (-1, start) if word == end >= 0 else (two, word)
+                earlier, previous = (-1, start) if word == end >= 0 else (previous, word)
         found = self._model.log_probability(
             np.array(first, dtype=np.int64), np.array(before, dtype=np.int64), np.array(last, dtype=np.int64)
         )

@@ -52,8 +52,8 @@ def synonyms(net: WordNet, inflector: Inflector) -> Iterator[Pair]:
     """Words of one synset, where the sense is a common one of both."""
     for (part, offset), synset in net.synsets.items():
         common = [word for word in synset.words if word and _is_common(net, part, word, (part, offset))]
-        for one, other in combinations(common, 2):
-            yield from inflector.matched(part, one, other)
+        for word, other in combinations(common, 2):
+            yield from inflector.matched(part, word, other)
 
 
 def antonyms(net: WordNet, inflector: Inflector) -> Iterator[Pair]:
@@ -62,8 +62,8 @@ def antonyms(net: WordNet, inflector: Inflector) -> Iterator[Pair]:
         for key, source, target in synset.antonyms:
             ones = [synset.words[source - 1]] if source else synset.words
             others = [net.synsets[key].words[target - 1]] if target else net.synsets[key].words
-            for one, other in product(filter(None, ones), filter(None, others)):
-                yield from inflector.matched(part, one, other)
+            for word, other in product(filter(None, ones), filter(None, others)):
+                yield from inflector.matched(part, word, other)
             if part == "adj":
                 here, there = _cluster(net, (part, offset), synset), _cluster(net, key, net.synsets[key])
                 yield from product(here, there)
@@ -72,9 +72,9 @@ def antonyms(net: WordNet, inflector: Inflector) -> Iterator[Pair]:
 def similar(net: WordNet) -> Iterator[Pair]:
     for (part, offset), synset in net.synsets.items():
         for key in synset.similar:
-            for one, other in product(filter(None, synset.words), filter(None, net.synsets[key].words)):
-                if _is_common(net, part, one, (part, offset)) and _is_common(net, part, other, key):
-                    yield one, other
+            for word, other in product(filter(None, synset.words), filter(None, net.synsets[key].words)):
+                if _is_common(net, part, word, (part, offset)) and _is_common(net, part, other, key):
+                    yield word, other
 
 
 class Inflector:
@@ -92,9 +92,9 @@ class Inflector:
                 if slot:
                     yield base, form
 
-    def matched(self, part: str, one: str, other: str) -> Iterator[Pair]:
+    def matched(self, part: str, word: str, other: str) -> Iterator[Pair]:
         """The two words, and their forms slot by slot: films with movies, filmed with shot."""
-        ours, theirs = self.forms(part, one), self.forms(part, other)
+        ours, theirs = self.forms(part, word), self.forms(part, other)
         for slot, form in ours.items():
             if slot in theirs:
                 yield form, theirs[slot]
@@ -146,7 +146,7 @@ def _is_common(net: WordNet, part: str, word: str, key: SenseKey) -> bool:
 
 
 def _cluster(net: WordNet, key: SenseKey, head: Synset) -> list[str]:
-    return [word for one in (key, *head.similar) for word in net.synsets[one].words if word]
+    return [word for sense in (key, *head.similar) for word in net.synsets[sense].words if word]
 
 
 def _pairs(path: Path) -> Iterator[Pair]:
@@ -161,9 +161,9 @@ def _rows(
     pairs: Iterable[Pair], *, index: dict[str, int], vectors: Matrix, least: float
 ) -> set[tuple[int, int]]:
     found: set[tuple[int, int]] = set()
-    for one, other in pairs:
-        if one != other and one in index and other in index:
-            a, b = sorted((index[one], index[other]))
+    for word, other in pairs:
+        if word != other and word in index and other in index:
+            a, b = sorted((index[word], index[other]))
             if least <= -1 or float(vectors[a] @ vectors[b]) > least:
                 found.add((a, b))
     return found

@@ -38,13 +38,13 @@ class LinkGrammarChecker:
 
     def __call__(self, items: Sequence[str], /) -> list[int]:
         found = [sentences(text) for text in items]
-        verdicts = self._verdicts(list(dict.fromkeys(one for own in found for one in own)))
-        return [sum(not verdicts[one] for one in own) for own in found]
+        verdicts = self._verdicts(list(dict.fromkeys(sentence for own in found for sentence in own)))
+        return [sum(not verdicts[sentence] for sentence in own) for own in found]
 
     def _verdicts(self, asked: Sequence[str]) -> dict[str, bool]:
         if not asked:
             return {}
-        told = _run([self._program, *_OPTIONS], "".join(f"{one}\n" for one in asked))
+        told = _run([self._program, *_OPTIONS], "".join(f"{sentence}\n" for sentence in asked))
         verdicts = [int(linkages or 0) > 0 for linkages in _VERDICT.findall(told)]
         if len(verdicts) != len(asked):
             raise ResourceError(
@@ -57,7 +57,7 @@ class LinkGrammarChecker:
 def sentences(text: str) -> list[str]:
     """What the parser is asked about a text; sentences that are too long for it are left out."""
     printable = "".join(char if char.isprintable() else " " for char in text)
-    lines = (_COMMAND.sub("", " ".join(one.split())) for one in _END.split(printable))
+    lines = (_COMMAND.sub("", " ".join(part.split())) for part in _END.split(printable))
     return [
         line
         for line in lines

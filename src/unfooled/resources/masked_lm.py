@@ -192,9 +192,11 @@ class MaskedLmTraining:
         ]
         starts = [int(rng.integers(len(review))) for review in chosen]
         if long:
-            texts = [review_text.stretch(one, at, LONGEST) for one, at in zip(chosen, starts, strict=True)]
+            texts = [
+                review_text.stretch(review, at, LONGEST) for review, at in zip(chosen, starts, strict=True)
+            ]
         else:
-            texts = [one[at] for one, at in zip(chosen, starts, strict=True)]
+            texts = [review[at] for review, at in zip(chosen, starts, strict=True)]
         rows: list[list[int]] = self.tokenizer(texts, truncation=True, max_length=LONGEST)["input_ids"]
         rows.sort(key=len)
         if long:
@@ -212,8 +214,8 @@ class MaskedLmTraining:
 
     def _groups(self) -> list[dict[str, Any]]:
         """The head is new and learns faster than the body."""
-        head = {id(one) for one in self.model.cls.predictions.transform.parameters()}
-        body = [one for one in self.model.parameters() if id(one) not in head]
+        head = {id(parameter) for parameter in self.model.cls.predictions.transform.parameters()}
+        body = [parameter for parameter in self.model.parameters() if id(parameter) not in head]
         new = list(self.model.cls.predictions.transform.parameters())
         return [{"params": body, "peak": PEAK}, {"params": new, "peak": PEAK_OF_HEAD}]
 
@@ -236,9 +238,9 @@ class MaskedLmTraining:
         """Weights, moments and the step, in one file that appears whole or not at all."""
         from safetensors.torch import save_file
 
-        tensors = {f"model.{name}": one.detach() for name, one in self.model.named_parameters()}
+        tensors = {f"model.{name}": parameter.detach() for name, parameter in self.model.named_parameters()}
         for index, moments in self.optimizer.state_dict()["state"].items():
-            tensors |= {f"moments.{index}.{name}": one for name, one in moments.items()}
+            tensors |= {f"moments.{index}.{name}": tensor for name, tensor in moments.items()}
         partial = self.work / "state.partial"
         save_file(tensors, partial, metadata={"state": json.dumps(asdict(self.state))})
         partial.replace(self.work / "state.safetensors")
@@ -265,13 +267,13 @@ class MaskedLmTraining:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
             self.state = State(**json.loads(file.metadata()["state"]))
         with torch.no_grad():
-            for name, one in self.model.named_parameters():
-                one.copy_(tensors[f"model.{name}"])
+            for name, parameter in self.model.named_parameters():
+                parameter.copy_(tensors[f"model.{name}"])
         moments: dict[int, dict[str, Any]] = {}
-        for name, one in tensors.items():
+        for name, tensor in tensors.items():
             kind, index, what = [*name.split(".", 2), ""][:3]
             if kind == "moments":
-                moments.setdefault(int(index), {})[what] = one
+                moments.setdefault(int(index), {})[what] = tensor
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
 
 
@@ -305,7 +307,7 @@ def accuracy(model: FillMaskOracle, gaps: Sequence[tuple[MaskItem, str]]) -> dic
     words that are no stop words, which are what attacks ask for."""
     ranks = []
     for (_, word), answer in zip(gaps, model([item for item, _ in gaps]), strict=True):
-        found = [one.word.lower() for one in answer]
+        found = [fill.word.lower() for fill in answer]
         ranks.append(found.index(word) if word in found else 50)
     content = [rank for rank, (_, word) in zip(ranks, gaps, strict=True) if word not in STOPWORDS["english"]]
     facts: dict[str, Any] = {}

@@ -65,8 +65,8 @@ def from_dicts(
     tags = tuple(sorted(classes, reverse=True))
     column = {tag: i for i, tag in enumerate(tags)}
     table = np.zeros((len(weights) + 1, len(tags)), dtype=np.int32)
-    for row, one in enumerate(weights.values(), start=1):
-        for tag, weight in one.items():
+    for row, per_tag in enumerate(weights.values(), start=1):
+        for tag, weight in per_tag.items():
             table[row, column[tag]] = round(weight * 1000)
     rows = {feature: row for row, feature in enumerate(weights, start=1)}
     return Weights(tags, rows, table, {word: column[tag] for word, tag in tagdict.items()})

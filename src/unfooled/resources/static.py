@@ -37,7 +37,7 @@ class StaticEncoder:
         rows = []
         tokens = 0
         for encoding in self._tokenizer.encode_batch(list(items), add_special_tokens=False):
-            ids = [one for one in encoding.ids if one != self._unknown]
+            ids = [token for token in encoding.ids if token != self._unknown]
             tokens += len(ids)
             rows.append(self._vector(ids))
         self.meter.add(len(rows), tokens, 0, time.perf_counter() - began)

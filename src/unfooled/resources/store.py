@@ -391,7 +391,7 @@ def fingerprint(variant: str) -> str:
 
 def digest_of(path: Path) -> str:
     """The sha256 of a file, or of all files below a folder."""
-    files = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     digest = hashlib.sha256()
     for file in files:
         digest.update(file.name.encode())

@@ -71,7 +71,9 @@ class SynonymOracle:
         found = [WordForm(part, word, "") for part in PARTS]
         found += self._irregular.get(word, [])
         found += _regular_readings(word)
-        return [one for one in dict.fromkeys(found) if (one.part, one.base) in self.net.senses]
+        return [
+            reading for reading in dict.fromkeys(found) if (reading.part, reading.base) in self.net.senses
+        ]
 
     def inflected(self, part: str, base: str, slot: str, like: str) -> str:
         """The form of `base`, or "" where there is none in one word; of two past forms that like `like`."""
@@ -93,7 +95,7 @@ class SynonymOracle:
 
     def _find(self, word: str, senses: int) -> tuple[str, ...]:
         readings = self.readings(word)
-        keys = [self.net.senses[one.part, one.base][: senses or None] for one in readings]
+        keys = [self.net.senses[reading.part, reading.base][: senses or None] for reading in readings]
         found: dict[str, None] = {}
         for rank in range(max(map(len, keys), default=0)):
             for reading, own in zip(readings, keys, strict=True):
@@ -101,7 +103,7 @@ class SynonymOracle:
                     for other in self.net.synsets[own[rank]].words:
                         if other and other != reading.base:
                             found[self.inflected(reading.part, other, reading.slot, word)] = None
-        return tuple(one for one in found if one not in ("", word))
+        return tuple(synonym for synonym in found if synonym not in ("", word))
 
 
 def open_synonyms(variant: str = "") -> SynonymOracle:

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from unfooled.errors import ResourceError
+from unfooled.files import read_named
 
 _FORMS = (
     'write JSON {"word": ["replacement", …]}, CSV lines: word,replacement, or .txt lines: word replacement'
@@ -47,14 +48,7 @@ def fingerprint(variant: str) -> str:
 
 
 def read_table(path: Path) -> dict[str, list[str]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ResourceError(
-            f"the table {path} cannot be read ({error.strerror})", "check the path behind table:"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ResourceError(f"the table {path} is not UTF-8: {error}", "save it as UTF-8") from error
+    text = read_named(path, "the table", ResourceError, "check the path behind table:")
     lists = _from_json(path, text) if path.suffix.lower() == ".json" else _from_lines(path, text)
     if not any(lists.values()):
         raise ResourceError(f"the table {path} holds no replacements", _FORMS)
@@ -72,11 +66,11 @@ def _from_json(path: Path, text: str) -> dict[str, list[str]]:
     for word, others in content.items():
         if isinstance(others, str):
             others = [others]
-        if not isinstance(others, list) or not all(isinstance(one, str) and one.strip() for one in others):
+        if not isinstance(others, list) or not all(isinstance(near, str) and near.strip() for near in others):
             raise ResourceError(
                 f"the table {path}: the replacements of {word!r} are no list of words", _FORMS
             )
-        lists[word] = [one.strip() for one in others]
+        lists[word] = [near.strip() for near in others]
     return lists
 
 
@@ -91,7 +85,7 @@ def _from_lines(path: Path, text: str) -> dict[str, list[str]]:
     try:
         for cells in reader:
             word, *others = [cell.strip() for cell in cells] or [""]
-            others = [one for one in others if one]
+            others = [near for near in others if near]
             if not any(cells) or (
                 reader.line_num == 1 and word.lower() == "word" and {*map(str.lower, others)} & _HEADINGS
             ):

@@ -48,9 +48,9 @@ class UniversalEncoder:
 
     def __call__(self, items: Sequence[str], /) -> list[Array]:
         read = [encoding.ids for encoding in self._tokenizer.encode_batch(list(items))]
-        ids = [[BEGIN, *one, END] for one in read]
+        ids = [[BEGIN, *tokens, END] for tokens in read]
         rows: list[Array] = [np.empty(0, dtype=np.float32)] * len(items)
-        lengths = [len(one) for one in ids]
+        lengths = [len(sequence) for sequence in ids]
         for group in same_length(lengths, MAX_TOKENS):
             began = time.perf_counter()
             vectors = self._encode(np.array([ids[i] for i in group]))

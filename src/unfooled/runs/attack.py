@@ -20,6 +20,7 @@ from unfooled.core.result import Example, Result
 from unfooled.core.session import (
     Life,
     Session,
+    SessionParts,
     Settings,
     fit_recipe,
     open_inside,
@@ -234,11 +235,8 @@ def attack(
             total, done = len(keys), len(file.finished(low, high) & set(keys))
         observer.started(total, done)
         if done < total:
-            known = _answered_question(task, victim, sample)
-            left = total - done
-            results = _results(
-                victim, recipe, settings, examples, workers, left, known, file, opened, observer
-            )
+            parts = SessionParts(victim, recipe, settings, _answered_question(task, victim, sample))
+            results = _results(parts, examples, workers, total - done, file, opened, observer)
             with closing(results):  # its counters belong into the file while that is open
                 for result in results:
                     file.add(result)
@@ -267,13 +265,10 @@ def _few_edits(recipe: Recipe) -> int:
 
 
 def _results(
-    victim: Victim,
-    recipe: Recipe,
-    settings: Settings,
+    parts: SessionParts,
     examples: Iterable[Example],
     workers: int,
     remaining: int,
-    known_good: Hashable,
     file: RunFile,
     opened: Mapping[str, Oracle | AsyncOracle],
     observer: Observer,
@@ -282,17 +277,15 @@ def _results(
         from unfooled.runs.workers import attack_in_workers
 
         yield from attack_in_workers(
-            victim,
-            recipe,
-            settings,
+            parts,
             examples,
             workers=workers,
             remaining=remaining,
-            known_good=known_good,
             on_counters=lambda counted: _add_counters(file, counted),
             on_start=observer.working,
         )
         return
+    victim, recipe, settings, known_good = parts
     oracles = open_oracles(recipe, victim, opened)
     session = Session(victim, recipe, settings, oracles=oracles, known_good=known_good)
     observer.working(session.life)

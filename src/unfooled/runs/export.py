@@ -82,7 +82,7 @@ def records(run: RunFile) -> Iterator[Record]:
     for result in run.results():
         record = _record(result, names, cleaned)
         record.update({name: values.get(result.key) for name, values in measured.items()})
-        yield {name: encodable(one) if isinstance(one, str) else one for name, one in record.items()}
+        yield {name: encodable(value) if isinstance(value, str) else value for name, value in record.items()}
 
 
 def _record(result: Result, names: Sequence[str], cleaned: bool) -> Record:

@@ -34,13 +34,13 @@ def features_of(tokenizer: Any, rows: LabelledTexts) -> list[dict[str, Any]]:
 def add_extras(rows: Sequence[dict[str, Any]], extras: Mapping[int, Sequence[Extra]], tokenizer: Any) -> None:
     """Give each row the texts that join it, in place of those it had before."""
     numbers = sorted(extras)
-    flat = [(n, one) for n in numbers for one in extras[n]]
+    flat = [(n, extra) for n in numbers for extra in extras[n]]
     labels = np.array([rows[n]["labels"] for n, _ in flat], dtype=np.int64)
-    features = features_of(tokenizer, LabelledTexts([one.text for _, one in flat], labels))
+    features = features_of(tokenizer, LabelledTexts([extra.text for _, extra in flat], labels))
     for row in rows:
         row["extras"] = []
-    for (n, one), feature in zip(flat, features, strict=True):
-        rows[n]["extras"].append({**feature, "weight": one.weight})
+    for (n, extra), feature in zip(flat, features, strict=True):
+        rows[n]["extras"].append({**feature, "weight": extra.weight})
 
 
 def pad(rows: Sequence[dict[str, Any]], padding: int) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def pad(rows: Sequence[dict[str, Any]], padding: int) -> dict[str, Any]:
 
     weighted = any("extras" in row for row in rows)
     if weighted:
-        rows = [one for row in rows for one in ({**row, "weight": 1.0}, *row["extras"])]
+        rows = [part for row in rows for part in ({**row, "weight": 1.0}, *row["extras"])]
         weights = torch.tensor([row["weight"] for row in rows])
         rows = [{name: row[name] for name in row if name not in ("extras", "weight")} for row in rows]
     lengths = [len(row["input_ids"]) for row in rows]

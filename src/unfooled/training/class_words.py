@@ -22,7 +22,7 @@ def count_class_words(data: Dataset, examples: Iterable[Example] | None = None) 
         if not example.problem:
             string = dict(example.content)[example.edit]
             counts[example.label].update(map(str.lower, WORD.findall(string)))
-    empty = [label for label, one in zip(data.labels, counts, strict=True) if not one]
+    empty = [label for label, count in zip(data.labels, counts, strict=True) if not count]
     if len(data.labels) < 2 or len(empty) == len(data.labels):
         raise DataError(
             f"{data.name}: words are compared between classes, and there is only one",

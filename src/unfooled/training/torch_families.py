@@ -316,7 +316,9 @@ def metrics_of(state: Any, options: Mapping[str, Value], judged: Sequence[str] =
     found: dict[str, Any] = {"epochs": math.ceil(state.epoch or 0), "steps": state.global_step}
     if history:
         # The first of equals, as the Trainer keeps.
-        best = history[-1] if options.get("keep") == "last" else max(history, key=lambda one: one[judged[0]])
+        best = (
+            history[-1] if options.get("keep") == "last" else max(history, key=lambda epoch: epoch[judged[0]])
+        )
         found["best_epoch"] = best["epoch"]
         found["valid"] = {name: best[name] for name in judged}
         found["history"] = history

@@ -107,7 +107,7 @@ def write_greedily(model: Any, signs: Signs, sources: Sequence[Row], most: int) 
                 rows = torch.tensor(going)
                 writer.keep(rows)
                 tokens, alive = tokens[rows], [alive[place] for place in going]
-    return [tuple(one) for one in outputs]
+    return [tuple(output) for output in outputs]
 
 
 def write_with_beam(
@@ -169,4 +169,4 @@ def write_with_beam(
             for place, sentence in enumerate(alive):
                 values = (scores[place] / most**length_penalty).tolist()
                 ended[sentence] += list(zip(values, kept[place], strict=True))
-    return [max(one, key=lambda pair: pair[0])[1] for one in ended]
+    return [max(outputs, key=lambda pair: pair[0])[1] for outputs in ended]

@@ -77,9 +77,9 @@ class LooksInside:
         """
         asked = [Pulled(*item) for item in items]
         words, table = self._word_table()
-        rows, owners = self._with_offsets([one.text for one in asked])
-        along = [self._target(one.along) for one in asked]
-        keys = [self._pieces(one.keyword)[0] for one in asked]
+        rows, owners = self._with_offsets([pulled.text for pulled in asked])
+        along = [self._target(pulled.along) for pulled in asked]
+        keys = [self._pieces(pulled.keyword)[0] for pulled in asked]
 
         def run(chosen: list[int]) -> list[tuple[str, ...]]:
             slopes = self._slopes(
@@ -87,11 +87,15 @@ class LooksInside:
             )
             found = []
             for i, slope in zip(chosen, slopes, strict=True):
-                one = asked[i]
-                own = [at for at, (start, end) in enumerate(owners[i]) if start < one.end and end > one.start]
+                pulled = asked[i]
+                own = [
+                    at
+                    for at, (start, end) in enumerate(owners[i])
+                    if start < pulled.end and end > pulled.start
+                ]
                 direction = slope[own].mean(axis=0) if own else np.zeros(table.shape[1])
                 values = steady((table @ direction).astype(np.float32))
-                found.append(tuple(words[place] for place in highest(values[None], one.most)[0]))
+                found.append(tuple(words[place] for place in highest(values[None], pulled.most)[0]))
             return found
 
         lengths = [(len(row), len(output) + 1) for row, output in zip(rows, along, strict=True)]
@@ -138,7 +142,7 @@ class LooksInside:
 
         found = []
         with eager_attention(self.model), as_it_was(self.model), torch.inference_mode():
-            for (_, output), source in zip(pairs, self._sources([one for one, _ in pairs]), strict=True):
+            for (_, output), source in zip(pairs, self._sources([text for text, _ in pairs]), strict=True):
                 target = (*self._target(output), self.signs.ends[0])
                 out = self.model(
                     input_ids=torch.tensor([source]),
@@ -146,7 +150,7 @@ class LooksInside:
                     output_attentions=True,
                     use_cache=False,
                 )
-                layers = torch.stack([one[0] for one in out.cross_attentions])
+                layers = torch.stack([layer[0] for layer in out.cross_attentions])
                 weights = layers.float().mean(dim=(0, 1)).numpy()
                 found.append(AttentionMap(self._shown(source), self._shown(target), weights))
         return found

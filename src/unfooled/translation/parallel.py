@@ -118,7 +118,7 @@ class ParallelText:
     def __iter__(self) -> Iterator[Example]:
         start = self._selection.offset
         wanted = None if self._drawn is None else set(self._drawn.tolist())
-        rows = self._source.rows([one for one in (self.edit, self.target) if one])
+        rows = self._source.rows([column for column in (self.edit, self.target) if column])
         for key, row in islice(enumerate(rows), start, start + self._selection.window(self._rows)):
             if wanted is None or key in wanted:
                 yield self._example(key, row)
@@ -196,7 +196,7 @@ def load_parallel(
     opened = _open(str(source), columns, split, encoding)
     names = opened.columns()
     wanted = tuple(columns) if columns and not isinstance(opened, TextFiles) else names[:2]
-    if not wanted or len(wanted) > 2 or any(one not in names for one in wanted):
+    if not wanted or len(wanted) > 2 or any(name not in names for name in wanted):
         raise DataError(
             f"{opened.name}: the columns {', '.join(wanted) or '(none)'} are not two of {', '.join(names)}",
             "name source and target with --text-column SOURCE,TARGET",
@@ -257,7 +257,7 @@ def _open(source: str, columns: Sequence[str] | None, split: str, encoding: str)
 
 
 def _open_parts(source: str, columns: Sequence[str] | None, split: str, encoding: str) -> Source:
-    parts = [Path(one).expanduser() for one in source.split(",")]
+    parts = [Path(part).expanduser() for part in source.split(",")]
     if len(parts) > 2:
         raise DataError(f"{source} names {len(parts)} files", FORMS)
     folder = find_named_folder(source)

@@ -51,10 +51,10 @@ def split_pairs(data: ParallelText, valid: ParallelText | float, seed: int) -> t
 def _read(data: ParallelText) -> tuple[Pairs, int]:
     if not data.target:
         raise DataError(f"{data.name} has no translations to learn from", "give SOURCE_FILE,TARGET_FILE")
-    usable = [one for one in data if not one.problem and one.reference]
+    usable = [example for example in data if not example.problem and example.reference]
     if not usable:
         raise DataError(f"{data.name}: no pair of sentences can be used", "check the files")
-    pairs = Pairs([one.content[0][1] for one in usable], [one.reference for one in usable])
+    pairs = Pairs([example.content[0][1] for example in usable], [example.reference for example in usable])
     return pairs, len(data) - len(usable)
 
 

@@ -45,7 +45,7 @@ def preflight_translator(victim: Translator, texts: Sequence[str], references: S
 
 
 def _write(victim: Translator, texts: Sequence[str]) -> list[str]:
-    return [one.output for one in victim.write([Asked(text) for text in texts])]
+    return [written.output for written in victim.write([Asked(text) for text in texts])]
 
 
 def _answers(outputs: Sequence[str]) -> Check:
@@ -65,7 +65,7 @@ def _repeats(victim: Translator, texts: Sequence[str], outputs: Sequence[str]) -
         "when asked alone": [_write(victim, [text])[0] for text in few],
     }
     for where, found in runs.items():
-        differing = sum(one != other for one, other in zip(found, outputs, strict=False))
+        differing = sum(output != other for output, other in zip(found, outputs, strict=False))
         if differing:
             return Check(
                 "deterministic",

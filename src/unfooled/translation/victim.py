@@ -17,6 +17,7 @@ from unfooled.core.victim import (
     Victim,
     digest,
     digest_files,
+    options_of,
     require_not_negative,
     require_positive,
 )
@@ -123,7 +124,7 @@ class TranslatorVictim(LooksInside, Reloadable):
 
     def write(self, asked: Sequence[Asked], /) -> list[Written]:
         """One output per text and, where a keyword is asked about, how near it is."""
-        questions = [Asked(*one) for one in asked]
+        questions = [Asked(*question) for question in asked]
         texts = list(dict.fromkeys(question.text for question in questions))
         sources = dict(zip(texts, self._sources(texts), strict=True))
         rows = list(dict.fromkeys(sources.values()))
@@ -142,16 +143,19 @@ class TranslatorVictim(LooksInside, Reloadable):
         ]
 
     def translate(self, texts: Sequence[str], /) -> list[str]:
-        return [one.output for one in self.write([Asked(text) for text in texts])]
+        return [written.output for written in self.write([Asked(text) for text in texts])]
 
     def nearness(self, items: Sequence[Forced], /) -> list[float]:
         """The best log-probability of each keyword over the places of a given output (teacher-forced)."""
-        asked = [Forced(*one) for one in items]
-        sources = self._sources([one.text for one in asked])
-        along = {one: self._target(one) for one in dict.fromkeys(item.along for item in asked)}
-        pieces = {one: self._pieces(one) for one in dict.fromkeys(item.keyword for item in asked)}
+        asked = [Forced(*item) for item in items]
+        sources = self._sources([forced.text for forced in asked])
+        along = {text: self._target(text) for text in dict.fromkeys(item.along for item in asked)}
+        pieces = {keyword: self._pieces(keyword) for keyword in dict.fromkeys(item.keyword for item in asked)}
         return self._nearness(
-            [(s, along[one.along], pieces[one.keyword]) for s, one in zip(sources, asked, strict=True)]
+            [
+                (s, along[forced.along], pieces[forced.keyword])
+                for s, forced in zip(sources, asked, strict=True)
+            ]
         )
 
     def token_log_probs(self, pairs: Sequence[tuple[str, str]], /) -> list[tuple[float, ...]]:
@@ -298,23 +302,13 @@ def is_translator(config: Any) -> bool:
     return bool(config.is_encoder_decoder) and "Classif" not in kinds
 
 
+@options_of(TranslatorVictim, without=("folder",))
 def load(
-    rest: str,
-    *,
-    labels: Sequence[str] | None = None,
-    trust_pickle: bool = False,
-    max_length: int = 0,
-    max_tokens: int = 0,
-    beams: int = 1,
-    length_penalty: float = 1.0,
-    prefix: str = "",
-    source_language: str = "",
-    target_language: str = "",
-    name: str = "",
+    rest: str, *, labels: Sequence[str] | None = None, trust_pickle: bool = False, **options: Any
 ) -> TranslatorVictim:
     """`FOLDER` or `ORGANISATION/NAME` of an encoder-decoder"""
-    require_not_negative(max_length=max_length, max_tokens=max_tokens, length_penalty=length_penalty)
-    require_positive(beams=beams)
+    require_not_negative(**{name: options[name] for name in ("max_length", "max_tokens", "length_penalty")})
+    require_positive(beams=options["beams"])
     if labels:
         raise VictimError(f"{rest} writes text and has no classes", "leave --labels out")
     loaded = load_pretrained(
@@ -325,19 +319,8 @@ def load(
         require_config=partial(_require_translator, name=rest),
         trust_pickle=trust_pickle,
     )
-    return TranslatorVictim(
-        loaded.model,
-        loaded.tokenizer,
-        name=name or Path(rest).expanduser().name,
-        folder=loaded.folder,
-        max_length=max_length,
-        max_tokens=max_tokens,
-        beams=beams,
-        length_penalty=length_penalty,
-        prefix=prefix,
-        source_language=source_language,
-        target_language=target_language,
-    )
+    options["name"] = options["name"] or Path(rest).expanduser().name
+    return TranslatorVictim(loaded.model, loaded.tokenizer, folder=loaded.folder, **options)
 
 
 def _register_networks() -> None:

@@ -44,7 +44,7 @@ def as_rows(raw: Any) -> list[Any]:
         raw = raw.tolist()
     if isinstance(raw, (str, bytes, Mapping)) or not isinstance(raw, Sequence):
         raise VictimError(f"the answer is a {type(raw).__name__}, not a list with one entry per text", _FORMS)
-    return [one.tolist() if hasattr(one, "tolist") else one for one in raw]
+    return [row.tolist() if hasattr(row, "tolist") else row for row in raw]
 
 
 def interpret(raw: Any, count: int, labels: Sequence[str], *, logits: bool = False) -> Answers:
@@ -152,7 +152,9 @@ def _by_name(row: Any) -> dict[str, float]:
     try:
         if isinstance(row, Mapping) and set(row) >= {"label", "score"}:
             row = [row]
-        pairs = row.items() if isinstance(row, Mapping) else [(one["label"], one["score"]) for one in row]
+        pairs = (
+            row.items() if isinstance(row, Mapping) else [(entry["label"], entry["score"]) for entry in row]
+        )
         found = {str(name): _number(score, row) for name, score in pairs}
     except (KeyError, TypeError, ValueError):
         raise _unreadable(row) from None

@@ -133,10 +133,10 @@ class Masked(Impostor):
         self, texts: Sequence[Readable], labels: Sequence[int | None] | None = None, *, of: Of = "loss"
     ) -> list[WordVectors]:
         found: list[WordVectors] = self._inside.gradients(texts, labels, of=of)
-        return [WordVectors(one.words, one.pieces, np.zeros_like(one.vectors)) for one in found]
+        return [WordVectors(slope.words, slope.pieces, np.zeros_like(slope.vectors)) for slope in found]
 
     def jacobian(self, texts: Sequence[Readable], /) -> list[Numbers]:
-        return [np.zeros_like(one) for one in self._inside.jacobian(texts)]
+        return [np.zeros_like(jacobian) for jacobian in self._inside.jacobian(texts)]
 
     def __getattr__(self, name: str) -> Any:
         if name in ("attention", "attention_maps", "embeddings", "pieces", "sentence_vectors"):

@@ -93,7 +93,10 @@ def preflight(victim: Victim, texts: Sequence[TextValue], labels: Sequence[int])
     if cut is not None:
         checks.append(_truncation(cut, asked))
     shown = {"probabilities": "scores (no probabilities)"} if margins_of(victim) else {}
-    found = ", ".join(shown.get(one, one) for one in sorted(victim.capabilities)) or "labels only"
+    found = (
+        ", ".join(shown.get(capability, capability) for capability in sorted(victim.capabilities))
+        or "labels only"
+    )
     checks.append(Check("capabilities", "ok", found))
     checks.append(Check("speed", "ok", f"{len(texts) / max(seconds, 1e-9):,.0f} texts per second"))
     return Preflight(victim.name, tuple(checks))

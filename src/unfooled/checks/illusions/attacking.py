@@ -130,10 +130,10 @@ class EvaluationSetup:
         }
         if not same:
             wrong = [result for result in results if flags[result.key] is False]
-            said = answers(subject.victim, [value_of(one, one.perturbed) for one in wrong])
-            for one in wrong:
-                row = said[value_of(one, one.perturbed)]
-                flags[one.key] = None if isinstance(row, Exception) else decided(row) == one.label
+            said = answers(subject.victim, [value_of(result, result.perturbed) for result in wrong])
+            for result in wrong:
+                row = said[value_of(result, result.perturbed)]
+                flags[result.key] = None if isinstance(row, Exception) else decided(row) == result.label
         return flags
 
     def fresh(self, subject: EvaluatedModel, results: list[Result], folder: Path) -> Flags:

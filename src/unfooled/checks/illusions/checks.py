@@ -155,8 +155,8 @@ def unneeded(subject: EvaluatedModel, name: str, words: str, remark: str, *findi
 def _budget(subject: EvaluatedModel) -> None:
     """Does the attack grow with its budget? Read from the queries that each success took."""
     attacked = [result for result in subject.results() if result.key in subject.survival.active]
-    attacked = [one for one in attacked if one.outcome in ATTACKED]
-    spent = [one.queries for one in attacked if one.outcome == "success"]
+    attacked = [result for result in attacked if result.outcome in ATTACKED]
+    spent = [result.queries for result in attacked if result.outcome == "success"]
     shares = [f"{budget}: {_share(sum(n <= budget for n in spent), len(attacked))}" for budget in BUDGETS]
     shares.append(f"any number: {_share(len(spent), len(attacked))}")
     unneeded(subject, "budget", "more queries", f"flipped with so many queries: {', '.join(shares)}")

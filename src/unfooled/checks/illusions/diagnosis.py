@@ -209,14 +209,14 @@ def look_at_gradients(victim: Victim, texts: Sequence[TextValue]) -> Gradients |
     logit = victim.gradients(chosen, None, of="logit")
     found = [
         rho
-        for text, one in zip(chosen, logit, strict=True)
-        if (rho := _agreement(victim, text, one.norms)) is not None
+        for text, slope in zip(chosen, logit, strict=True)
+        if (rho := _agreement(victim, text, slope.norms)) is not None
     ]
     low, high = mean_interval(found if len(found) >= _LEAST_TEXTS else [], within=(-1.0, 1.0))
     return Gradients(
         texts=len(chosen),
-        dead_loss=float(np.mean([one.norms.max(initial=0.0) < _DEAD for one in loss])),
-        dead_logit=float(np.mean([one.norms.max(initial=0.0) < _DEAD for one in logit])),
+        dead_loss=float(np.mean([slope.norms.max(initial=0.0) < _DEAD for slope in loss])),
+        dead_logit=float(np.mean([slope.norms.max(initial=0.0) < _DEAD for slope in logit])),
         agreement=float(np.mean(found)) if found else float("nan"),
         agreement_low=low,
         agreement_high=high,
@@ -235,10 +235,10 @@ def _agreement(victim: Victim, text: Text, norms: NDArray[np.float64]) -> float 
 
 def spearman(first: NDArray[Any], second: NDArray[Any]) -> float | None:
     """Rank correlation; equal values share their mean rank. None where one side does not vary."""
-    one, other = _ranks(first), _ranks(second)
-    if one.std() == 0.0 or other.std() == 0.0:
+    first_ranks, second_ranks = _ranks(first), _ranks(second)
+    if first_ranks.std() == 0.0 or second_ranks.std() == 0.0:
         return None
-    return float(np.corrcoef(one, other)[0, 1])
+    return float(np.corrcoef(first_ranks, second_ranks)[0, 1])
 
 
 def _ranks(values: NDArray[Any]) -> NDArray[np.float64]:

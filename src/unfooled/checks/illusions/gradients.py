@@ -54,9 +54,9 @@ def run_gradients(bench: EvaluationSetup, subject: EvaluatedModel, others: Seque
 def _points_right(blind: Results, seeing: Results) -> bool:
     """Where both succeed, the white box changes no more words: its order is as good."""
     both = [
-        (len(blind[key].edits), len(one.edits))
-        for key, one in seeing.items()
-        if key in blind and one.outcome == blind[key].outcome == "success"
+        (len(blind[key].edits), len(result.edits))
+        for key, result in seeing.items()
+        if key in blind and result.outcome == blind[key].outcome == "success"
     ]
     return bool(both) and sum(there for _, there in both) <= sum(here for here, _ in both)
 
@@ -67,8 +67,8 @@ def _compared(blind: Results, seeing: Results) -> str:
     for budget in (*BUDGETS, None):
         first, second = (
             sum(
-                one.outcome == "success" and (budget is None or one.queries <= budget)
-                for one in table.values()
+                result.outcome == "success" and (budget is None or result.queries <= budget)
+                for result in table.values()
             )
             / max(1, len(blind))
             for table in (blind, seeing)

@@ -58,7 +58,7 @@ def padded(text: str) -> str:
     wanted = min(_MOST_ADDED, max(16, len(text.split())))
     added: list[str] = []
     for sentence in islice(cycle(_NEUTRAL), _MOST_ADDED):
-        if sum(len(one.split()) for one in added) >= wanted:
+        if sum(len(sentence.split()) for sentence in added) >= wanted:
             break
         added.append(sentence)
     middle = (len(added) + 1) // 2

@@ -49,9 +49,9 @@ class Gap:
     @classmethod
     def of(cls, first: Mapping[int, bool | None], second: Mapping[int, bool | None]) -> Gap:
         keys = [key for key in first if first[key] is not None and second.get(key) is not None]
-        one = np.array([bool(first[key]) for key in keys], dtype=np.float64)
-        other = np.array([bool(second[key]) for key in keys], dtype=np.float64)
-        differences = one - other
+        before = np.array([bool(first[key]) for key in keys], dtype=np.float64)
+        after = np.array([bool(second[key]) for key in keys], dtype=np.float64)
+        differences = before - after
         p = mcnemar(int((differences > 0).sum()), int((differences < 0).sum()))
         value = float(differences.mean()) if keys else float("nan")
         return cls(value, *paired_difference(differences), p, len(keys))
@@ -143,7 +143,7 @@ def judge(
     return Verdict(
         model=name,
         status=status,
-        sentence=". ".join([sentence, *(one[0].upper() + one[1:] for one in found)]),
+        sentence=". ".join([sentence, *(clause[0].upper() + clause[1:] for clause in found)]),
         findings=found,
         notes=tuple(notes),
         gain=gain,
@@ -159,7 +159,7 @@ def judge(
 def _known(survival: Survival, base: Rival, control: Rival | None) -> list[int]:
     """Examples about which everything is known for every model: only those are compared."""
     tables = [survival, base.survival, *([control.survival] if control else [])]
-    flags = [table for one in tables for table in (one.active, one.worst)]
+    flags = [table for survivor in tables for table in (survivor.active, survivor.worst)]
     return [key for key in survival.active if all(table.get(key) is not None for table in flags)]
 
 
@@ -171,7 +171,7 @@ def _best(base: Rival, control: Rival | None, keys: Sequence[int]) -> Rival:
     """The better of the two under the checks; the base where they are equal."""
     if control is None:
         return base
-    ours, theirs = (_vector(one.survival.worst, keys).sum() for one in (base, control))
+    ours, theirs = (_vector(rival.survival.worst, keys).sum() for rival in (base, control))
     return control if theirs > ours else base
 
 

@@ -86,11 +86,11 @@ def draw_maps(
     """Who (row) looks at whom (column): the mean of the heads of every layer, or every head of one layer."""
     axis = _axis_of(example, width)
     sides: list[list[Numbers]] = [
-        [one.maps.mean(axis=0) for one in layers] if layer is None else list(layers[layer].maps)
+        [attention.maps.mean(axis=0) for attention in layers] if layer is None else list(layers[layer].maps)
         for layers in (example.before, example.after)
     ]
     names = _with_mean(sides, "layer" if layer is None else "head")
-    before, after = (_stack([one[axis.part, axis.part] for one in side]) for side in sides)
+    before, after = (_stack([weights[axis.part, axis.part] for weights in side]) for side in sides)
     top, reach = _limits(before, after)
     pitch = axis.n + 1  # an empty row between two squares
     size = 0.13 * pitch

@@ -19,8 +19,8 @@ def draw_neighbours(found: Neighbourhood, title: str, stem: Path) -> list[Path]:
     with canvas(8.0, 1.8 + 0.24 * len(rows)) as figure:
         axis = figure.subplots()
         figure.suptitle(visible(title))
-        for at, one in enumerate(rows):
-            axis.plot([min(one.p_true), max(one.p_true)], [at, at], color="#c8c8c8", linewidth=1, zorder=1)
+        for at, row in enumerate(rows):
+            axis.plot([min(row.p_true), max(row.p_true)], [at, at], color="#c8c8c8", linewidth=1, zorder=1)
         for number, name in enumerate(found.models):
             colour = PALETTE[number % len(PALETTE)]
             right = [row.decided[number] == found.label for row in rows]
@@ -34,9 +34,9 @@ def draw_neighbours(found: Neighbourhood, title: str, stem: Path) -> list[Path]:
                 zorder=2,
             )
         axis.set_yticks(range(len(rows)), [shown(row.word, 24) for row in rows])
-        for tick, one in zip(axis.get_yticklabels(), rows, strict=True):
-            tick.set_color(MARK if one.near == "adversarial" else INK)
-            tick.set_fontweight("normal" if one.rank else "bold")
+        for tick, row in zip(axis.get_yticklabels(), rows, strict=True):
+            tick.set_color(MARK if row.near == "adversarial" else INK)
+            tick.set_fontweight("normal" if row.rank else "bold")
         axis.invert_yaxis()
         axis.set_xlim(-0.03, 1.03)
         axis.set_xlabel(f"probability of the true class ({shown(found.labels[found.label], 30)})")

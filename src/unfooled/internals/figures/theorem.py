@@ -33,7 +33,7 @@ def _draw_dimensions(axis: Any, checks: Sequence[BoundCheck]) -> None:
     axis.plot(d, [check.random for check in checks], "s", color=PALETTE[1], label="random Δx, measured")
     axis.set_xscale("log", base=2)
     _logarithmic(axis.yaxis)
-    axis.set_xticks(d, [str(one) for one in d])
+    axis.set_xticks(d, [str(dimension) for dimension in d])
     axis.set_xlabel("dimension d")
     axis.set_ylabel("E|s′ − s|")
     axis.set_title(f"random matrices, δ = {checks[0].delta:g}")

@@ -113,8 +113,10 @@ class WordLookup:
 
     def cosine(self, word: str, other: str) -> float:
         """0 where one of them is not known: nothing speaks for the same meaning."""
-        one, two = self.index.get(word.lower()), self.index.get(other.lower())
-        return 0.0 if one is None or two is None else float(self.rows[one] @ self.rows[two])
+        place, other_place = self.index.get(word.lower()), self.index.get(other.lower())
+        return (
+            0.0 if place is None or other_place is None else float(self.rows[place] @ self.rows[other_place])
+        )
 
     def polarity_of(self, word: str) -> float:
         place = self.index.get(word.lower())
@@ -148,7 +150,7 @@ class Instruments:
         pairs = align_words(before.words, after.words, tags, new_tags)
         edits = tagged_edits(before.words, after.words, tags, new_tags, pairs)
         replaced = [edit for edit in edits if edit.kind == "replace"]
-        words, all_edits, all_replaced = (max(1, len(each)) for each in (before.words, edits, replaced))
+        words, all_edits, all_replaced = (max(1, len(counted)) for counted in (before.words, edits, replaced))
         changed = sum(self._changes_form(edit) for edit in replaced)
         relations = [self.english.relations.of(edit.before, edit.after).relation for edit in replaced]
         touched = _touched(pair, edits)

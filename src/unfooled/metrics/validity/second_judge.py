@@ -150,8 +150,8 @@ def agreement_of(run: Path, model: str, *, threshold: float = 0.5) -> JudgeAgree
 def agreement(pairs: Sequence[tuple[bool, bool]], *, unreadable: int = 0) -> JudgeAgreement:
     """Raw agreement and Cohen's kappa of two judges' decisions."""
     n = len(pairs)
-    both = sum(one and other for one, other in pairs)
-    neither = sum(not one and not other for one, other in pairs)
+    both = sum(first and second for first, second in pairs)
+    neither = sum(not first and not second for first, second in pairs)
     if not n:
         return JudgeAgreement(0, 0, 0, math.nan, math.nan, unreadable)
     raw = (both + neither) / n

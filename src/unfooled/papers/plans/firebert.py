@@ -39,8 +39,8 @@ def premade(name: str) -> Q:
     return Q(f"{name}-shown", _SAMPLE)
 
 
-def _more(first: Q, second: Q, one: str, other: str, **options: float) -> More:
-    return More(first, second, names=(one, other), paired=True, **options)
+def _more(first: Q, second: Q, first_name: str, second_name: str, **options: float) -> More:
+    return More(first, second, names=(first_name, second_name), paired=True, **options)
 
 
 CLAIMS = (

@@ -99,7 +99,7 @@ def _with_data(shown: Playground, options: OpenPlayground) -> Playground:
         shown.victims[0].labels,
         options.mapped_labels(),
     )
-    usable = (one for one in dataset if not one.problem)
+    usable = (example for example in dataset if not example.problem)
     return replace(
         shown,
         fields=dataset.fields,

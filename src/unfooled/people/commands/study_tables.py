@@ -32,9 +32,9 @@ def show_figures(figures: Figures) -> None:
     console.print(_annotators(figures))
     if figures.disputes:
         say("\nitems on which people differ most", "bold")
-        for one in figures.disputes:
-            say(f"  item {one.item}, {one.source}, {one.question}: {', '.join(one.answers)}")
-            say(f"    {one.text if len(one.text) <= 300 else one.text[:300] + '…'}", "dim")
+        for dispute in figures.disputes:
+            say(f"  item {dispute.item}, {dispute.source}, {dispute.question}: {', '.join(dispute.answers)}")
+            say(f"    {dispute.text if len(dispute.text) <= 300 else dispute.text[:300] + '…'}", "dim")
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -74,14 +74,14 @@ def _agreement(figures: Figures) -> Table:
         "items",
         "in words",
     )
-    for one in figures.agreement:
+    for agreement in figures.agreement:
         table.add_row(
-            one.question,
-            f"{_number(one.alpha, '{:.3f}')} ({one.level})",
-            str(one.items),
-            _number(one.kappa, "{:.3f}"),
-            str(one.complete),
-            judged_words(one.alpha),
+            agreement.question,
+            f"{_number(agreement.alpha, '{:.3f}')} ({agreement.level})",
+            str(agreement.items),
+            _number(agreement.kappa, "{:.3f}"),
+            str(agreement.complete),
+            judged_words(agreement.alpha),
         )
     return table
 
@@ -90,9 +90,17 @@ def _correlations(figures: Figures) -> Table:
     table = _table(
         "\npeople and measures (rank correlation)", "measure", "question", "rho", "95 % interval", "n"
     )
-    for one in figures.correlations:
-        interval = f"{one.low:+.2f} – {one.high:+.2f}" if math.isfinite(one.low) else "–"
-        table.add_row(visible(one.measure), one.question, _number(one.value, "{:+.2f}"), interval, str(one.n))
+    for correlation in figures.correlations:
+        interval = (
+            f"{correlation.low:+.2f} – {correlation.high:+.2f}" if math.isfinite(correlation.low) else "–"
+        )
+        table.add_row(
+            visible(correlation.measure),
+            correlation.question,
+            _number(correlation.value, "{:+.2f}"),
+            interval,
+            str(correlation.n),
+        )
     return table
 
 
@@ -100,16 +108,16 @@ def _annotators(figures: Figures) -> Table:
     table = _table(
         "\nannotators", "number", "answered", "checks", "with most others", "distance", "seconds", "remarks"
     )
-    for one in figures.annotators:
-        remarks = [] if one.attentive else ["fails the attention checks"]
-        remarks += ["the same answer on every scale"] if one.same else []
+    for annotator in figures.annotators:
+        remarks = [] if annotator.attentive else ["fails the attention checks"]
+        remarks += ["the same answer on every scale"] if annotator.same else []
         table.add_row(
-            str(one.number),
-            f"{one.answered} of {one.total}",
-            f"{one.checks_passed} of {one.checks}",
-            _number(one.agrees, "{:.0%}"),
-            _number(one.distance, "{:.2f}"),
-            _number(one.seconds, "{:.1f}"),
+            str(annotator.number),
+            f"{annotator.answered} of {annotator.total}",
+            f"{annotator.checks_passed} of {annotator.checks}",
+            _number(annotator.agrees, "{:.0%}"),
+            _number(annotator.distance, "{:.2f}"),
+            _number(annotator.seconds, "{:.1f}"),
             "; ".join(remarks),
         )
     return table

@@ -38,7 +38,7 @@ class Agreement:
 def agreement(question: str, votes: Votes, level: Level) -> Agreement:
     """What annotators answered to one question, as the two figures."""
     paired = {item: given for item, given in votes.items() if len(given) > 1}
-    raters = {one for given in votes.values() for one in given}
+    raters = {rater for given in votes.values() for rater in given}
     complete = {item: given for item, given in paired.items() if len(given) == len(raters)}
     return Agreement(
         question=question,
@@ -79,16 +79,16 @@ def _task(votes: Votes, distance: Callable[[int, int], float]) -> Any:
     return AnnotationTask(rows, distance=distance)
 
 
-def _unequal(one: int, other: int) -> float:
-    return float(one != other)
+def _unequal(answer: int, other: int) -> float:
+    return float(answer != other)
 
 
 def _ordinal(counts: Mapping[int, int]) -> Callable[[int, int], float]:
     """Krippendorff's distance of ranks: how many answers lie between the two, ends counted half."""
 
-    def distance(one: int, other: int) -> float:
-        low, high = min(one, other), max(one, other)
+    def distance(answer: int, other: int) -> float:
+        low, high = min(answer, other), max(answer, other)
         between = sum(count for value, count in counts.items() if low <= value <= high)
-        return float((between - (counts[one] + counts[other]) / 2) ** 2)
+        return float((between - (counts[answer] + counts[other]) / 2) ** 2)
 
     return distance

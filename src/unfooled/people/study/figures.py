@@ -81,7 +81,7 @@ class Figures:
     @property
     def complete(self) -> int:
         """Annotators who answered everything."""
-        return sum(one.answered == one.total for one in self.annotators)
+        return sum(annotator.answered == annotator.total for annotator in self.annotators)
 
     def to_dict(self) -> dict[str, Any]:
         plain: dict[str, Any] = _plain(asdict(self))
@@ -92,7 +92,7 @@ def read_figures(study: StudyFile, *, only_attentive: bool = False, disputed: in
     """All figures from the answers given so far."""
     answers = list(study.answers())
     people = tuple(_annotator(study, number, answers) for number in study.codes)
-    left_out = tuple(one.number for one in people if not one.attentive) if only_attentive else ()
+    left_out = tuple(person.number for person in people if not person.attentive) if only_attentive else ()
     votes = _votes(answers, set(left_out))
     judged = [item for item in study.items if item.kind != "check"]
     measured, notices = read_measures(study)
@@ -191,29 +191,29 @@ def _annotator(study: StudyFile, number: int, answers: Sequence[Answer]) -> Anno
     mine = [answer for answer in answers if answer.annotator == number]
     kinds = {question.id: question.kind for question in study.protocol.questions}
     others: dict[tuple[int, str], list[int]] = defaultdict(list)
-    for one in answers:
-        if one.annotator != number:
-            others[one.item, one.question].append(one.value)
+    for answer in answers:
+        if answer.annotator != number:
+            others[answer.item, answer.question].append(answer.value)
     agrees, distances, scale_answers = [], [], []
     checks = [item for item in study.items if item.kind == "check"]
-    own = {(one.item, one.question): one.value for one in mine}
-    for one in mine:
-        if study.items[one.item].kind == "check":
+    own = {(answer.item, answer.question): answer.value for answer in mine}
+    for answer in mine:
+        if study.items[answer.item].kind == "check":
             continue
-        theirs = others[one.item, one.question]
-        if kinds[one.question] == "scale":
-            scale_answers.append(one.value)
+        theirs = others[answer.item, answer.question]
+        if kinds[answer.question] == "scale":
+            scale_answers.append(answer.value)
             if theirs:
-                distances.append(abs(one.value - sum(theirs) / len(theirs)))
+                distances.append(abs(answer.value - sum(theirs) / len(theirs)))
         elif theirs and (most := majority(theirs)) is not None:
-            agrees.append(one.value == most)
+            agrees.append(answer.value == most)
     seen = [item for item in checks if all((item.number, name) in own for name in item.expected)]
     passed = sum(
         all(own[item.number, name] == value for name, value in item.expected.items()) for item in seen
     )
     first: dict[int, float] = {}
-    for one in mine:
-        first[one.item] = max(first.get(one.item, 0.0), one.first)
+    for answer in mine:
+        first[answer.item] = max(first.get(answer.item, 0.0), answer.first)
     times = sorted(first.values())
     gaps = [b - a for a, b in pairwise(times) if b - a <= PAUSE]
     return AnnotatorFigures(
@@ -225,7 +225,7 @@ def _annotator(study: StudyFile, number: int, answers: Sequence[Answer]) -> Anno
         agrees=sum(agrees) / len(agrees) if agrees else math.nan,
         distance=sum(distances) / len(distances) if distances else math.nan,
         seconds=median(gaps) if gaps else math.nan,
-        changed=sum(one.changes > 0 for one in mine),
+        changed=sum(answer.changes > 0 for answer in mine),
         same=len(scale_answers) >= 10 and len(set(scale_answers)) == 1,
         attentive=not seen or passed / len(seen) >= ATTENTIVE,
     )
@@ -237,7 +237,7 @@ def _disputes(study: StudyFile, judged: Sequence[Item], votes: Mapping[str, Vote
     for item in judged:
         for question in study.protocol.part(item.view).questions:
             given = votes[question.id].get(item.number, {})
-            values = [given[one] for one in sorted(given)]
+            values = [given[annotator] for annotator in sorted(given)]
             if len(set(values)) < 2:
                 continue
             found.append(
@@ -250,7 +250,7 @@ def _disputes(study: StudyFile, judged: Sequence[Item], votes: Mapping[str, Vote
                     spread=spread(question, values),
                 )
             )
-    return sorted(found, key=lambda one: (-one.spread, one.item))
+    return sorted(found, key=lambda dispute: (-dispute.spread, dispute.item))
 
 
 def spread(question: Question, values: Sequence[int]) -> float:
@@ -273,7 +273,7 @@ def _told(question: Question, item: Item, value: int, study: StudyFile) -> str:
 def _plain(value: Any) -> Any:
     """Ready for JSON: no nan, no tuples."""
     if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -174,11 +174,11 @@ class StudyFile:
 
     @cached_property
     def sources(self) -> tuple[StudySource, ...]:
-        return tuple(StudySource(**one) for one in self._header["sources"])
+        return tuple(StudySource(**source) for source in self._header["sources"])
 
     @cached_property
     def primer(self) -> tuple[Fields, ...]:
-        return tuple(_fields(one) for one in self._header["primer"])
+        return tuple(_fields(question) for question in self._header["primer"])
 
     @cached_property
     def items(self) -> tuple[Item, ...]:

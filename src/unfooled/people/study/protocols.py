@@ -69,8 +69,8 @@ class Protocol:
     def from_json(cls, name: str, given: Mapping[str, Any]) -> Protocol:
         try:
             parts = tuple(
-                Part(one["view"], tuple(Question(**question) for question in one["questions"]))
-                for one in given["parts"]
+                Part(part["view"], tuple(Question(**question) for question in part["questions"]))
+                for part in given["parts"]
             )
             made = cls(
                 name=name,
@@ -122,7 +122,7 @@ def _check(protocol: Protocol) -> None:
     if not views or len(set(views)) < len(views) or not set(views) <= set(get_args(View)):
         raise _wrong(protocol.name, f"its views are {views}: one part of each of {', '.join(get_args(View))}")
     ids = [question.id for question in protocol.questions]
-    if not ids or len(set(ids)) < len(ids) or not all(one.isidentifier() for one in ids):
+    if not ids or len(set(ids)) < len(ids) or not all(name.isidentifier() for name in ids):
         raise _wrong(protocol.name, f"its questions {ids} need different ids of letters")
     for part in protocol.parts:
         if not part.questions:

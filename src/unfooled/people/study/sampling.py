@@ -73,7 +73,7 @@ def draw(
     return Content(
         protocol=protocol,
         labels=read[0].labels,
-        sources=tuple(one.source for one in read),
+        sources=tuple(run.source for run in read),
         items=tuple(items),
         primer=tuple(shown),
         orders=orders,
@@ -91,20 +91,20 @@ def _read_all(runs: Sequence[Path]) -> list[Broken]:
     if not runs:
         raise RunFileError("there is no run to take texts from", "name at least one run")
     read = [_read(path) for path in runs]
-    if len({one.labels for one in read}) > 1:
-        told = "; ".join(f"{one.source.name}: {', '.join(one.labels)}" for one in read)
+    if len({run.labels for run in read}) > 1:
+        told = "; ".join(f"{run.source.name}: {', '.join(run.labels)}" for run in read)
         raise RunFileError(f"these runs have different classes: {told}", "make a study of each")
-    names = [one.source.name for one in read]
-    if len({one.source.identity for one in read}) < len(read):
+    names = [run.source.name for run in read]
+    if len({run.source.identity for run in read}) < len(read):
         raise RunFileError(f"the same run is named twice: {', '.join(names)}", "name each run once")
     return [
-        one if names.count(one.source.name) == 1 else _renamed(one, number)
-        for number, one in enumerate(read, 1)
+        run if names.count(run.source.name) == 1 else _renamed(run, number)
+        for number, run in enumerate(read, 1)
     ]
 
 
-def _renamed(one: Broken, number: int) -> Broken:
-    return replace(one, source=replace(one.source, name=f"{one.source.name} ({number})"))
+def _renamed(run: Broken, number: int) -> Broken:
+    return replace(run, source=replace(run.source, name=f"{run.source.name} ({number})"))
 
 
 def _read(path: Path) -> Broken:
@@ -135,18 +135,18 @@ def _read(path: Path) -> Broken:
 def _choose(read: Sequence[Broken], n: int, rng: np.random.Generator) -> tuple[list[list[Result]], list[str]]:
     """Successes of each run; those of examples that every run broke come first."""
     share, rest = divmod(n, len(read))
-    common: set[int] = set(read[0].successes) if len({one.data for one in read}) == 1 else set()
-    for one in read[1:]:
-        common &= set(one.successes)
+    common: set[int] = set(read[0].successes) if len({run.data for run in read}) == 1 else set()
+    for run in read[1:]:
+        common &= set(run.successes)
     first = _shuffled(sorted(common), rng)
     chosen, notices = [], []
-    for number, one in enumerate(read):
+    for number, run in enumerate(read):
         quota = share + (number < rest)
-        own = _shuffled(sorted(set(one.successes) - common), rng)
+        own = _shuffled(sorted(set(run.successes) - common), rng)
         keys = [*first, *own][:quota]
         if len(keys) < quota:
-            notices.append(f"{one.source.name} has {len(keys)} successes, {quota} were wanted")
-        chosen.append([one.successes[key] for key in keys])
+            notices.append(f"{run.source.name} has {len(keys)} successes, {quota} were wanted")
+        chosen.append([run.successes[key] for key in keys])
     if len(read) > 1 and len(first) < share:
         notices.append(f"{len(first)} examples were broken by every run; the others differ between the runs")
     return chosen, notices
@@ -160,30 +160,34 @@ def _items(
     rng: np.random.Generator,
 ) -> Iterator[Item]:
     number = count()
-    flat = [(source, one) for source, found in enumerate(chosen) for one in found]
-    same_data = len({one.data for one in read}) == 1
-    plain = {(0 if same_data else source, one.key): one for source, one in flat}
+    flat = [(source, result) for source, found in enumerate(chosen) for result in found]
+    same_data = len({run.data for run in read}) == 1
+    plain = {(0 if same_data else source, result.key): result for source, result in flat}
     wanted = round(protocol.originals * max(map(len, chosen))) if originals is None else originals
     controls = [plain[key] for key in _shuffled(sorted(plain), rng)[:wanted]]
     views: tuple[View, ...] = ("text", "beside")
     for view in views:
         if not protocol.has(view):
             continue
-        for source, one in flat:
-            yield _item(next(number), view, "adversarial", one, (_before(one), _after(one)), (source,))
-        for one in controls:
-            yield _item(next(number), view, "original", one, (_before(one), _before(one)), (ORIGINAL,))
+        for source, result in flat:
+            yield _item(
+                next(number), view, "adversarial", result, (_before(result), _after(result)), (source,)
+            )
+        for result in controls:
+            yield _item(
+                next(number), view, "original", result, (_before(result), _before(result)), (ORIGINAL,)
+            )
     if protocol.has("pair"):
         for pair in _pairs(chosen, same_data):
-            (a, one), (b, other) = pair
+            (a, left), (b, right) = pair
             yield Item(
                 number=next(number),
                 view="pair",
                 kind="pair",
-                texts=(_before(one) if a == ORIGINAL else _after(one), _after(other)),
+                texts=(_before(left) if a == ORIGINAL else _after(left), _after(right)),
                 sources=(a, b),
-                example=one.key,
-                label=one.label,
+                example=left.key,
+                label=left.label,
             )
 
 
@@ -192,9 +196,9 @@ def _pairs(
 ) -> Iterator[tuple[tuple[int, Result], tuple[int, Result]]]:
     """Every two runs on each example both broke; a run alone is compared with the originals."""
     if len(chosen) == 1:
-        yield from (((ORIGINAL, one), (0, one)) for one in chosen[0])
+        yield from (((ORIGINAL, result), (0, result)) for result in chosen[0])
     elif same_data:
-        by_key = [{one.key: one for one in found} for found in chosen]
+        by_key = [{result.key: result for result in found} for found in chosen]
         for a, b in combinations(range(len(chosen)), 2):
             for key in by_key[a]:
                 if key in by_key[b] and by_key[a][key].perturbed != by_key[b][key].perturbed:
@@ -281,7 +285,7 @@ def _told(question: Question, value: int, labels: Sequence[str]) -> str:
 
 
 def _primer(read: Sequence[Broken], used: set[int], wanted: int, rng: np.random.Generator) -> list[Fields]:
-    others = {key: text for one in read for key, text in one.originals.items() if key not in used}
+    others = {key: text for run in read for key, text in run.originals.items() if key not in used}
     return [others[key] for key in _shuffled(sorted(others), rng)[:wanted]]
 
 

@@ -76,7 +76,7 @@ class AttackEvents:
         label = self._attempt.label
         found = [(text, text.text.edits()) for text in texts]
         if len(self._known) < MOST_STEPS:
-            self._known.update({_plain(edits): one.probs for one, edits in found})
+            self._known.update({_plain(edits): scored.probs for scored, edits in found})
         self._accept(found[0][1])
         best = sorted(found, key=lambda pair: (-pair[0].success, -pair[0].score))[:MOST_TRIES]
         self._emit(
@@ -84,8 +84,8 @@ class AttackEvents:
                 "kind": "tries",
                 "count": len(texts),
                 "tries": [
-                    [*_shown(_newest(edits)), round(float(one.probs[label]), 4), bool(one.success)]
-                    for one, edits in best
+                    [*_shown(_newest(edits)), round(float(scored.probs[label]), 4), bool(scored.success)]
+                    for scored, edits in best
                     if edits
                 ],
                 "queries": self._attempt.queries,
@@ -104,7 +104,7 @@ class AttackEvents:
         self._emit(
             {
                 "kind": "accepted",
-                "edits": [list(one) for one in shown],
+                "edits": [list(edit) for edit in shown],
                 "probs": None if probs is None else _rounded(probs),
                 "queries": self._attempt.queries,
             }
@@ -178,7 +178,7 @@ def renamed(
         asks = next(program)
         while True:
             try:
-                answers = yield [Ask(names(one.oracle), one.items) for one in asks]
+                answers = yield [Ask(names(ask.oracle), ask.items) for ask in asks]
             except Exception as error:
                 asks = program.throw(error)
                 continue

@@ -95,7 +95,7 @@ def choices(victims: Sequence[Victim]) -> list[AttackChoice]:
     found = [
         AttackChoice(recipe.full_name, recipe.summary, _missing(recipe, victims)) for recipe in all_recipes()
     ]
-    return sorted(found, key=lambda one: bool(one.missing))
+    return sorted(found, key=lambda choice: bool(choice.missing))
 
 
 def _missing(recipe: Recipe, victims: Sequence[Victim]) -> str:
@@ -127,7 +127,7 @@ class _PlaygroundPages:
         content = (
             dict(first.content) if first else dict.fromkeys(shown.fields, "") | {shown.edit: shown.sample}
         )
-        chosen = [one.name for one in self.choices if not one.missing]
+        chosen = [choice.name for choice in self.choices if not choice.missing]
         wanted = [name for name in chosen if shown.attack in (name, name.partition("@")[0])]
         return page(
             "playground.html",
@@ -151,7 +151,9 @@ class _PlaygroundPages:
         return json_reply(
             {
                 "found": len(hits),
-                "texts": [{"content": dict(one.content), "label": self.labels[one.label]} for one in found],
+                "texts": [
+                    {"content": dict(text.content), "label": self.labels[text.label]} for text in found
+                ],
             }
         )
 
@@ -196,7 +198,7 @@ class _PlaygroundPages:
         if len(text.words) > MOST_WORDS:
             raise UserError(f"This text has {len(text.words):,} words.", f"{MOST_WORDS:,} are allowed.")
         name = given.get("attack", "")
-        if name not in {one.name for one in self.choices}:
+        if name not in {choice.name for choice in self.choices}:
             raise UserError("There is no such attack.", "Choose one of the list.")
         label = given.get("label", "")
         if label and label not in self.labels:

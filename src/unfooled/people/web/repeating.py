@@ -25,7 +25,7 @@ class ModelArguments:
         found += ["--labels", self.labels] if self.labels else []
         found += ["--trust-pickle"] if self.trust.pickle else []
         found += ["--trust-remote-code"] if self.trust.remote_code else []
-        found += [word for one in self.trust.types for word in ("--trust", one)]
+        found += [word for trusted in self.trust.types for word in ("--trust", trusted)]
         found += [word for threshold in self.thresholds for word in ("--threshold", threshold)]
         return found + [word for option in self.options for word in ("--victim-option", option)]
 

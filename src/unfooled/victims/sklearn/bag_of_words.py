@@ -39,7 +39,7 @@ class _Words(dict[str, bytes]):
         tokens = self.tokenise(self.prepare(stretch))
         numbers = [number(token, -1) for token in tokens if token not in stop]
         if not self.keep_unknown:
-            numbers = [one for one in numbers if one >= 0]
+            numbers = [number for number in numbers if number >= 0]
         found = array("q", numbers).tobytes()
         if self.bytes > _MOST_BYTES:
             self.clear()

@@ -44,8 +44,8 @@ def _feed(feed: Feed, value: Any, above: tuple[int, ...]) -> None:
         _mark(feed, "dtype", value.str)
     elif type(value) in (list, tuple):
         _mark(feed, type(value).__name__, len(value))
-        for one in value:
-            _feed(feed, one, above)
+        for item in value:
+            _feed(feed, item, above)
     elif type(value) is dict:
         _mapping(feed, value, above)
     elif type(value) in (set, frozenset):
@@ -161,7 +161,7 @@ def _object(feed: Feed, value: Any, above: tuple[int, ...]) -> None:
 
 def _state(feed: Feed, state: Any, above: tuple[int, ...]) -> None:
     if type(state) is dict:
-        state = {name: one for name, one in state.items() if not _SKIPPED.fullmatch(str(name))}
+        state = {name: part for name, part in state.items() if not _SKIPPED.fullmatch(str(name))}
     _feed(feed, state, above)
 
 

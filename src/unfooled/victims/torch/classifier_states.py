@@ -161,13 +161,15 @@ class TorchWhiteBox:
         for group, inputs in self._groups(readings):
             layers = self._attentions(inputs)
             for at, i in enumerate(group):
-                one = readings[i]
-                word_of = np.full(len(one.ids), -1, dtype=np.intp)
-                word_of[one.alignment.tokens[::-1]] = one.alignment.words[::-1]  # the first word of several
+                reading = readings[i]
+                word_of = np.full(len(reading.ids), -1, dtype=np.intp)
+                word_of[reading.alignment.tokens[::-1]] = reading.alignment.words[
+                    ::-1
+                ]  # the first word of several
                 found[i] = AttentionMaps(
-                    tuple(self.tokenizer.convert_ids_to_tokens(one.ids)),
-                    one.text.words,
-                    one.alignment.pieces,
+                    tuple(self.tokenizer.convert_ids_to_tokens(reading.ids)),
+                    reading.text.words,
+                    reading.alignment.pieces,
                     word_of,
                     tuple(layer[at].copy() for layer in layers),
                 )

@@ -73,7 +73,7 @@ def cut_at_embeddings(model: Any, ids: Any) -> Iterator[list[Any]]:
 def as_it_was(model: Any) -> Iterator[None]:
     """Asked for its states, the library leaves hooks on a model; they cost time and cannot be pickled."""
     flag = "_output_capturing_hooks_installed"
-    before = [(one, set(one._forward_hooks), flag in vars(one)) for one in model.modules()]
+    before = [(module, set(module._forward_hooks), flag in vars(module)) for module in model.modules()]
     try:
         yield
     finally:

@@ -43,7 +43,7 @@ def require_size(auto_class: Any, config: Any, folder: Path, name: str) -> None:
 
     with torch.device("meta"):  # sizes only, no memory
         model = auto_class.from_config(config, trust_remote_code=granted().remote_code)
-    named = sum(one.numel() for one in (*model.parameters(), *model.buffers()))
+    named = sum(parameter.numel() for parameter in (*model.parameters(), *model.buffers()))
     held = sum(path.stat().st_size for path in _weights(folder))
     if named > _MOST_UNTOLD + held * 8:  # even weights of one bit each would be more
         raise VictimError(

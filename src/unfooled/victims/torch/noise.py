@@ -114,25 +114,25 @@ class TorchNoise(TorchWhiteBox):
         """Texts of one length, a row for each copy; and rows, tokens and values of the noise."""
         import torch
 
-        each = copies + plain
+        per_text = copies + plain
         width = self.model.get_input_embeddings().weight.shape[1]
         lengths = [len(reading.ids) for reading in readings]
-        for group in same_length(lengths, max(1, self.max_tokens // each)):
+        for group in same_length(lengths, max(1, self.max_tokens // per_text)):
             rows: list[NDArray[Any]] = []
             tokens: list[NDArray[Any]] = []
             values: list[Numbers] = []
             for at, i in enumerate(group):
                 where = _tokens_of(readings[i], items[i].words)
                 drawn = items[i].rng.standard_normal((copies, len(where), width), dtype=np.float32)
-                rows.append(np.repeat(np.arange(at * each + plain, (at + 1) * each), len(where)))
+                rows.append(np.repeat(np.arange(at * per_text + plain, (at + 1) * per_text), len(where)))
                 tokens.append(np.tile(where, copies))
                 values.append(drawn.reshape(-1, width) * np.float32(sigma))
             with torch.inference_mode(False):
                 inputs = {"input_ids": torch.tensor([readings[i].ids for i in group], dtype=torch.long)}
                 if readings[group[0]].kinds:
                     inputs["token_type_ids"] = torch.tensor([readings[i].kinds for i in group])
-                inputs = {name: one.repeat_interleave(each, dim=0) for name, one in inputs.items()}
-                noise = tuple(torch.from_numpy(np.concatenate(one)) for one in (rows, tokens, values))
+                inputs = {name: tensor.repeat_interleave(per_text, dim=0) for name, tensor in inputs.items()}
+                noise = tuple(torch.from_numpy(np.concatenate(arrays)) for arrays in (rows, tokens, values))
             yield group, inputs, noise  # type: ignore[misc]
 
 

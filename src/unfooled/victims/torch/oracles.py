@@ -46,7 +46,9 @@ class GradientOracle(_Inside):
 
     def __call__(self, items: Sequence[Any], /) -> list[WordVectors]:
         asked = [GradientItem(*item) for item in items]
-        answers = self.victim.gradients([one.text for one in asked], [one.label for one in asked], of=self.of)
+        answers = self.victim.gradients(
+            [item.text for item in asked], [item.label for item in asked], of=self.of
+        )
         return [replace(answer, vectors=steady(answer.vectors)) for answer in answers]
 
 

@@ -23,7 +23,7 @@ def tokenise(
         if len(sequence) >= max_length:  # such a tokenizer does not say whether it left anything out
             (whole,) = tokenizer([first[row]], [second[row]] if second else None, **settings)["input_ids"]
             cut += len(whole) > max_length
-    return [(tuple(one), tuple(kinds[row]) if kinds else ()) for row, one in enumerate(ids)], cut
+    return [(tuple(sequence), tuple(kinds[row]) if kinds else ()) for row, sequence in enumerate(ids)], cut
 
 
 def tensors(tokenised: Sequence[Tokens], width: int, padding: int = 0) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def _without_positions(
     backend.no_padding()
     backend.encode_special_tokens = tokenizer.split_special_tokens
     encodings = backend.encode_batch_fast(first if second is None else list(zip(first, second, strict=True)))
-    cut = sum(len(one) >= max_length and bool(one.overflowing) for one in encodings)
+    cut = sum(len(encoding) >= max_length and bool(encoding.overflowing) for encoding in encodings)
     if "token_type_ids" in tokenizer.model_input_names:
-        return [(tuple(one.ids), tuple(one.type_ids)) for one in encodings], cut
-    return [(tuple(one.ids), ()) for one in encodings], cut
+        return [(tuple(encoding.ids), tuple(encoding.type_ids)) for encoding in encodings], cut
+    return [(tuple(encoding.ids), ()) for encoding in encodings], cut

@@ -87,11 +87,11 @@ class DistanceOracle:
 
     def __call__(self, items: Sequence[Any], /) -> list[float]:
         befores = dict.fromkeys(before for before, _ in items)
-        new = [one for one in befores if one not in self._known]
+        new = [text for text in befores if text not in self._known]
         wanted = list(dict.fromkeys([*new, *(after for _, after in items)]))
         rows = self._victim.sentence_vectors(wanted, pool=self._pool)
         vectors = {text: steady(row) for text, row in zip(wanted, rows, strict=True)}
-        self._known = {one: self._known[one] if one in self._known else vectors[one] for one in befores}
+        self._known = {text: self._known[text] if text in self._known else vectors[text] for text in befores}
         return [_l1(self._known[before], vectors[after]) for before, after in items]
 
 
@@ -119,11 +119,11 @@ class ProjectionOracle:
         if self._table is None:
             self._table = self._load()
         asked = [Pull(*item) for item in items]
-        slopes = self._victim.slopes([one.text for one in asked], [one.label for one in asked])
+        slopes = self._victim.slopes([item.text for item in asked], [item.label for item in asked])
         steepest = [_steepest(slope.vectors) for slope in slopes]
         signs = _signs(np.array([slope.vectors[at] for slope, at in zip(slopes, steepest, strict=True)]))
-        ways = np.array([[1 if one.up else -1] for one in asked], dtype=np.float32)
-        best = self._best(signs * ways, [one.most for one in asked])
+        ways = np.array([[1 if item.up else -1] for item in asked], dtype=np.float32)
+        best = self._best(signs * ways, [item.most for item in asked])
         rows = to_rows(np.array([slope.scores for slope in slopes]))
         return [Projection(*answer) for answer in zip(rows, steepest, best, strict=True)]
 
@@ -193,8 +193,8 @@ def _signs(vectors: Numbers) -> Numbers:
     return np.where(sizes > least, np.sign(vectors), np.float32(0))
 
 
-def _l1(one: Numbers, other: Numbers) -> float:
-    return round(float(np.abs(one.astype(np.float64) - other).sum()), 6)
+def _l1(before: Numbers, after: Numbers) -> float:
+    return round(float(np.abs(before.astype(np.float64) - after).sum()), 6)
 
 
 def _split(dictionary: str) -> tuple[int | None, str]:

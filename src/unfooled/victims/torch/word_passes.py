@@ -88,16 +88,18 @@ class PrefixCache:
 
         Shorter ones are kept on the way: a search walks towards the front of the text.
         """
-        new = sorted({one for one in beginnings if one and one not in self._known}, key=len)
+        new = sorted(
+            {beginning for beginning in beginnings if beginning and beginning not in self._known}, key=len
+        )
         for first in range(0, len(new), ROWS):
             rows = new[first : first + ROWS]
             states = self._states(rows)
             for at, row in enumerate(rows):
                 for end in range(len(row), max(0, len(row) - _EARLIER * STEP), -STEP):
                     self._known[row[:end]] = states[end // STEP - 1][:, :, at]
-        for one in beginnings:
-            if one:
-                self._known.move_to_end(one)
+        for beginning in beginnings:
+            if beginning:
+                self._known.move_to_end(beginning)
         while len(self._known) > max(_MOST_STATES, _EARLIER * len(beginnings)):
             self._known.popitem(last=False)
 
@@ -122,7 +124,7 @@ class PrefixCache:
 
         units = self._layers[0].hidden_size
         nothing = torch.zeros(len(self._layers), 2, units)
-        rows = [self._known[one] if one else nothing for one in beginnings]
+        rows = [self._known[beginning] if beginning else nothing for beginning in beginnings]
         rows += [rows[0]] * (ROWS - len(rows))
         states = torch.stack(rows, dim=2)  # [layers, 2, rows, units]
         return self._starting(iter(states))
@@ -265,11 +267,11 @@ class StretchReader:
         backend.encode_special_tokens = self._tokenizer.split_special_tokens
         read = backend.encode_batch(new)
         self._numbers.update(zip(new, count(len(known)), strict=False))
-        sizes = [len(one.ids) for one in read]
+        sizes = [len(encoding.ids) for encoding in read]
         rows = [
             (number, start, end)
-            for one in read
-            for number, (start, end) in zip(one.ids, one.offsets, strict=True)
+            for encoding in read
+            for number, (start, end) in zip(encoding.ids, encoding.offsets, strict=True)
         ]
         self._sizes = np.concatenate([self._sizes, np.array(sizes, dtype=np.int64)])
         self._lengths = np.concatenate([self._lengths, np.array([*map(len, new)], dtype=np.int64)])

@@ -107,20 +107,20 @@ class TorchWords(TorchWhiteBox):
         columns = self._columns(list(labels), len(texts))
         readings = self._read(texts)
         found: dict[int, Slope] = {}
-        for one in self._passes(readings):
-            ids = one.inputs["input_ids"]
-            with torch.inference_mode(False), torch.enable_grad(), one.start:
+        for batch in self._passes(readings):
+            ids = batch.inputs["input_ids"]
+            with torch.inference_mode(False), torch.enable_grad(), batch.start:
                 with cut_at_embeddings(self.model, ids) as cut:
-                    logits = self.model(**one.inputs).logits
+                    logits = self.model(**batch.inputs).logits
                 if len(cut) != 1:
                     raise CapabilityError(
                         f"{self.name} does not embed each token once", "use an attack without gradients"
                     )
-                chosen = logits[range(len(one.group)), [columns[i] for i in one.group]]
+                chosen = logits[range(len(batch.group)), [columns[i] for i in batch.group]]
                 (slope,) = torch.autograd.grad(chosen.sum(), cut[0])
             scores = self._ordered(softmax(logits.detach().double().numpy()))
             for i, skipped, row, vectors in zip(
-                one.group, one.skipped, scores, slope.float().numpy(), strict=False
+                batch.group, batch.skipped, scores, slope.float().numpy(), strict=False
             ):
                 found[i] = Slope(row, _per_word(readings[i].alignment, vectors, skipped))
         return [found[i] for i in range(len(readings))]
@@ -132,8 +132,8 @@ class TorchWords(TorchWhiteBox):
             return
         if self._beginnings is None and PrefixCache.suit(self.model):
             self._beginnings = PrefixCache(self.model)
-        cuts = [self._cut(one) for one in readings]
-        begun = [tuple(one.ids[:cut]) for one, cut in zip(readings, cuts, strict=True)]
+        cuts = [self._cut(reading) for reading in readings]
+        begun = [tuple(reading.ids[:cut]) for reading, cut in zip(readings, cuts, strict=True)]
         if self._beginnings:
             self._beginnings.learn(begun)
         order = sorted(range(len(readings)), key=lambda i: len(readings[i].ids) - cuts[i])
