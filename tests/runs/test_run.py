@@ -75,7 +75,7 @@ def test_the_same_call_again_asks_nothing_new_and_a_larger_limit_goes_on(tmp_pat
     started: list[tuple[int, int]] = []
 
     class Watch(Observer):
-        def started(self, total: int, done: int) -> None:
+        def started(self, total: int, done: int = 0, *, what: str = "") -> None:
             started.append((total, done))
 
         def finished(self, result: Result) -> None:

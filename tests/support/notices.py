@@ -11,5 +11,5 @@ class Notices(Observer):
     def __init__(self) -> None:
         self.notices: list[str] = []
 
-    def noticed(self, message: str) -> None:
+    def note(self, message: str) -> None:
         self.notices.append(message)

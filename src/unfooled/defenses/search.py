@@ -11,7 +11,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,11 @@ class Found:
     trials: Sequence[Trial]
     importance: Mapping[str, float]
     base: Mapping[str, float]  # accuracy of the model without the defence
+
+    def to_dict(self) -> dict[str, Any]:
+        facts = {"path": str(self.path), "method": self.method, "base": dict(self.base)}
+        facts |= {"best": asdict(self.best), "importance": dict(self.importance)}
+        return facts | {"trials": [asdict(trial) for trial in self.trials]}
 
 
 def search(

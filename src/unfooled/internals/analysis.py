@@ -45,6 +45,7 @@ from unfooled.internals.pairs import TextPair, pair_of, portions
 from unfooled.internals.pca import Features, PcaProjection, project, require_vectors
 from unfooled.internals.theorem import Theorem, check_model, check_random, head_weights
 from unfooled.metrics.outcomes import Confusion, WordsChanged, outcomes
+from unfooled.progress import ProgressObserver
 from unfooled.resources.neighbours import open_neighbours
 from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import RunFile
@@ -56,16 +57,6 @@ Compared = TypeVar("Compared")
 PARTS = ("confusion", "words", "attention", "embeddings", "theorem", "pca", "neighbours", "field")
 _INSIDE = ("attention", "embeddings")
 _LONGEST = 512  # tokens, where a victim does not say how many it reads
-
-
-class AnalysisObserver:
-    """Told what happens while it happens."""
-
-    def started(self, what: str, total: int) -> None:
-        """`total` texts will be looked at."""
-
-    def advanced(self, count: int) -> None:
-        """So many more are done."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,7 +99,7 @@ def analyse(
     only: Collection[str] = PARTS,
     features: Features = "tfidf",
     seed: int = 0,
-    observer: AnalysisObserver | None = None,
+    observer: ProgressObserver | None = None,
 ) -> Analysis:
     """Look behind a run's numbers: what `unfooled analyse` does.
 
@@ -124,7 +115,7 @@ def analyse(
         >>> analysis.confusion.labels, analysis.notes
         (('negative', 'positive'), ())
     """
-    observer = observer or AnalysisObserver()
+    observer = observer or ProgressObserver()
     victim = None if victim is None else as_victim(victim)
     others = {name: as_victim(other) for name, other in (against or {}).items()}
     data = None if data is None else as_dataset(data)
@@ -266,13 +257,13 @@ def _look_inside(
     inside: list[str],
     chosen: set[int],
     total: int,
-    observer: AnalysisObserver,
+    observer: ProgressObserver,
 ) -> tuple[Attention | None, Embeddings | None]:
     """One pass over the texts, before and after; only numbers per layer are kept, and the chosen examples."""
     shifts, attention_examples, pools = [], [], True
     changes, embedding_examples, sentences = [], [], []
     unread = counted = 0
-    observer.started(" and ".join(inside), total)
+    observer.started(total, what=" and ".join(inside))
     for portion in portions((pair_of(result) for result in results), getattr(victim, "max_length", _LONGEST)):
         texts = [pair.before for pair in portion] + [pair.after for pair in portion]
         counting = [counted + at < total for at in range(len(portion))]
@@ -318,7 +309,7 @@ def _neighbours(
     chosen: Sequence[Result],
     nearest: Find | str | None,
     models: Mapping[str, Victim],
-    observer: AnalysisObserver,
+    observer: ProgressObserver,
     notes: list[str],
 ) -> tuple[Neighbourhood, ...]:
     if not models or nearest is None or isinstance(nearest, str):
@@ -329,11 +320,11 @@ def _neighbours(
     if len(set(labels.values())) > 1:
         told = "; ".join(f"{name}: {', '.join(names)}" for name, names in labels.items())
         raise VictimError(f"the models have different classes: {told}", "compare models of the same classes")
-    observer.started("neighbours", len(chosen))
+    observer.started(len(chosen), what="neighbours")
     found = []
     for result in chosen:
         found.append(neighbourhood(result, nearest, models))
-        observer.advanced(1)
+        observer.advanced()
     known = tuple(around for around in found if around is not None)
     if not known:
         notes.append("no neighbours: no chosen success replaced words only")
@@ -344,19 +335,19 @@ def _fields(
     chosen: Sequence[Result],
     models: Mapping[str, Victim],
     seed: int,
-    observer: AnalysisObserver,
+    observer: ProgressObserver,
     notes: list[str],
 ) -> tuple[Field, ...]:
     readers = {name: victim for name, victim in models.items() if isinstance(victim, TorchNoise)}
     if not readers:
         notes.append("no field of embeddings: it needs a torch model as --model, and no --threshold")
         return ()
-    observer.started("field", len(chosen) * len(readers))
+    observer.started(len(chosen) * len(readers), what="field")
     found = []
     for result in chosen:
         for name, victim in readers.items():
             found.append(field(result, name, victim, seed=seed))
-            observer.advanced(1)
+            observer.advanced()
     known = tuple(around for around in found if around is not None)
     if not known:
         notes.append("no field of embeddings: no chosen success replaced words only")
@@ -377,11 +368,11 @@ def _pca(
     features: Features,
     victim: Victim | None,
     seed: int,
-    observer: AnalysisObserver,
+    observer: ProgressObserver,
     notes: list[str],
 ) -> PcaProjection | None:
     if data is None:
         notes.append("no PCA: give the data as --data")
         return None
-    observer.started("pca", len(data))
+    observer.started(len(data), what="pca")
     return project(data, features=features, victim=victim, seed=seed, told=observer.advanced)

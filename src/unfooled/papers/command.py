@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import typer
 
-from unfooled.cli.command import Command, argument, option
-from unfooled.cli.exits import Exit, interrupted
+from unfooled.cli.command import Command, Exit, argument, interrupted, option
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -19,8 +19,8 @@ from rich.text import Text
 
 from unfooled.core.result import ATTACKED, Result
 from unfooled.core.session import Life
+from unfooled.progress import StopsAtTheEnd
 from unfooled.report.diffs import visible
-from unfooled.report.progress import StopsAtTheEnd
 from unfooled.runs.attack import Observer
 from unfooled.victims.preflight import Preflight
 
@@ -101,7 +101,7 @@ class LiveObserver(StopsAtTheEnd, Observer):
         if self._progress.live.is_started:
             self._progress.stop()
 
-    def noticed(self, message: str) -> None:
+    def note(self, message: str) -> None:
         self._console.print(f"{_MARKS['warning']} {escape(visible(message))}", highlight=False)
 
     def checked(self, report: Preflight) -> None:
@@ -111,7 +111,7 @@ class LiveObserver(StopsAtTheEnd, Observer):
                 line += f"\n  → {escape(visible(check.remedy))}"
             self._console.print(line, highlight=False)
 
-    def started(self, total: int, done: int) -> None:
+    def started(self, total: int, done: int = 0, *, what: str = "") -> None:
         self.total, self.done = total, done
         if done:
             self._console.print(f"going on: {done} of {total} examples are already finished", highlight=False)

@@ -1,9 +1,10 @@
-"""What a person sees while a model is trained."""
+"""What a person sees while a model is trained, or while something is counted towards a total."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,20 +17,42 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from unfooled.progress import ProgressObserver, StopsAtTheEnd
+from unfooled.report.diffs import visible
 from unfooled.training.observer import TrainObserver
 
 
-class StopsAtTheEnd:
-    """For `with`: what is shown live stops, however the end comes."""
+@contextmanager
+def counting(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar that is gone afterwards, and the function that moves it: so many done, of so many."""
+    with Progress(console=console, transient=True) as bars:
+        task = bars.add_task(escape(what))
+        yield lambda done, total: bars.update(task, completed=done, total=total)
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *raised: object) -> None:
-        self.stop()
+class ProgressBars(StopsAtTheEnd, ProgressObserver):
+    """A bar for each piece of work, one after the other."""
+
+    def __init__(self, console: Console) -> None:
+        self._bars = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(elapsed_when_finished=False),
+            console=console,
+        )
+        self._task: Any = None
+
+    def started(self, total: int, done: int = 0, *, what: str = "") -> None:
+        self._task = self._bars.add_task(escape(visible(what)), total=total, completed=done)
+        self._bars.start()
+
+    def advanced(self, count: int = 1) -> None:
+        self._bars.advance(self._task, count)
 
     def stop(self) -> None:
-        raise NotImplementedError
+        self._bars.stop()
 
 
 class TrainProgress(StopsAtTheEnd, TrainObserver):
@@ -54,7 +77,7 @@ class TrainProgress(StopsAtTheEnd, TrainObserver):
     def note(self, message: str) -> None:
         self._console.print(message, highlight=False, markup=False)
 
-    def started(self, total: int, done: int) -> None:
+    def started(self, total: int, done: int = 0, *, what: str = "") -> None:
         self.stop()
         if done:
             self.note(f"going on after {done} of at most {total} steps")

@@ -32,6 +32,7 @@ from unfooled.core.victim import TextValue, Victim
 from unfooled.data.loading import Given
 from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
+from unfooled.progress import ProgressObserver
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
 from unfooled.runs.task import Examples, Task, task_for
@@ -48,17 +49,11 @@ FEW_EDITS = 5  # an example that withstood fewer edits than this was hardly atta
 FEW_EXAMPLES = 8  # looked at where a run attacks chosen examples only: a model that was looked at before
 
 
-class Observer:
-    """Told what happens while it happens. The command line draws it; the default says nothing."""
-
-    def noticed(self, message: str) -> None:
-        """Something that shapes the results was decided and should be known, such as a fallback."""
+class Observer(ProgressObserver):
+    """Told what happens in an attack while it happens. The command line draws it; this says nothing."""
 
     def checked(self, report: Preflight) -> None:
         """The victim was tried before the attack."""
-
-    def started(self, total: int, done: int) -> None:
-        """`done` of `total` examples were finished by an earlier call."""
 
     def working(self, life: Callable[[], Life]) -> None:
         """The attack begins. `life` says how far it is, whenever and from whichever thread it is called."""
@@ -174,7 +169,7 @@ def attack(
         raise DataError(f"workers={workers} makes no sense", "workers is at least 1")
     recipe, notices = fit_recipe(recipe, victim)
     for notice in notices:
-        observer.noticed(notice)
+        observer.note(notice)
     resources = require_resources(recipe)
     open_inside(recipe.oracles(), victim)  # what does not fit is said before a run file is made
 
@@ -184,7 +179,7 @@ def attack(
 
         chosen = rows_for(whole, recipe, limit, seed=settings.seed, first=first)
         if chosen.notice:
-            observer.noticed(chosen.notice)
+            observer.note(chosen.notice)
             notices = [*notices, chosen.notice]
         total = chosen.rows if rows is None else min(rows, chosen.rows)
         dataset = take(whole, total, seed=settings.seed, first=first)
@@ -201,7 +196,7 @@ def attack(
         raise refusal
     warnings = coverage.warnings(recipe.full_name)
     for warning in warnings:
-        observer.noticed(warning)
+        observer.note(warning)
 
     header = {
         "identity": {
@@ -219,7 +214,7 @@ def attack(
         | {"warnings": warnings, "coverage": coverage.to_dict(), "few_edits": _few_edits(recipe)},
     }
     if getattr(victim, "unsteady", False):
-        observer.noticed(
+        observer.note(
             f"{victim.name} answers the same texts differently: a change in what it calls will not be noticed"
         )
     file, held = _opened(out, header, restart)
