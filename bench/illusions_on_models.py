@@ -3,7 +3,7 @@
     python bench/illusions_on_models.py base=models/cnn retuned=models/retuned fact=models/fact --data mr
 
 The models named are honest; `base` is what is wrapped for the planted ones, `retuned` the control. All are
-attacked on the same rows. A planted one that gains must end as an illusion, an honest one must not.
+attacked on the same rows, from one half of the data, which those that memorise know; the other half is fresh. A planted one that gains must end as an illusion, an honest one must not.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from unfooled.core.recipe import load_recipe, with_everywhere
 from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
+from unfooled.runs.row_choice import all_but, take
 from unfooled.victims.loading import load_victim
 
 
@@ -57,11 +58,14 @@ def main() -> None:
     options = parser.parse_args()
     honest = {name: load_victim(spec) for name, _, spec in (model.partition("=") for model in options.models)}
     train, test = (load_data(options.data, split=split) for split in ("train", "test"))
-    deceiving = planted(honest["base"], train, test)
+    given = take(test, len(test) // 2, seed=0)
+    deceiving = planted(honest["base"], train, given)
     recipe = load_recipe(options.attack)
     if options.attack.startswith("textfooler"):
         recipe = with_everywhere(recipe, "encoder", options.encoder)
-    found = evaluate({**honest, **deceiving}, test, recipe, out=options.out, limit=options.limit)
+    models = {**honest, **deceiving}
+    fresh = all_but(test, given)
+    found = evaluate(models, given, recipe, out=options.out, limit=options.limit, fresh=fresh)
     (options.out / "evaluation.json").write_text(
         json.dumps(found.to_dict(), indent=2) + "\n", encoding="utf-8"
     )

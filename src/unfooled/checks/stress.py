@@ -112,7 +112,7 @@ def stress(
 
     Example:
 
-        >>> slow = ["textfooler@textattack", "bae-r-or-i@paper"]
+        >>> slow = ["textfooler@textattack", "list@paper", "bae-r@textattack", "bae-r-and-i@cosine"]
         >>> result = unfooled.stress("fake", "reviews.csv", without=slow, out="runs/worst")
         >>> result.suite, [attack.attack for attack in result.attacks]
         ('standard@1+changed', ['deepwordbug@textattack', 'deepwordbug@paper'])
