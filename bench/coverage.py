@@ -2,8 +2,9 @@
 
     python bench/coverage.py [--trials N] [--rows N]
 
-Rates and paired decisions are counted exactly: every sample there can be, weighted by its chance. Means, F1
-and correlations are simulated with fixed seeds. The gate is followed row by row, with a look after each.
+Rates and paired decisions are counted exactly: every sample there can be, weighted by its chance. Means, F1,
+correlations, scores of translations and calibrated thresholds are simulated with fixed seeds. The gate is
+followed row by row, with a look after each. `rate_intervals.py` compares other intervals of a rate.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import product
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unfooled.metrics.bleu import METRICS, Metric, score_intervals, scores_of, statistics
+from unfooled.metrics.calibration import threshold_interval
 from unfooled.metrics.decision_intervals import ERROR, beta_below, log_evidence
 from unfooled.rates import (
     correlation_interval,
@@ -171,6 +176,70 @@ def correlation(strength: float, n: int, trials: int) -> Coverage:
     return many("rank correlation", f"normal, {strength:g}", n, [held / trials])
 
 
+# -- scores of translations, and thresholds that mean the same ---------------------------------------------
+
+_VOCABULARY, _SENTENCES = 2000, 2000
+
+
+@lru_cache
+def sentences() -> tuple[list[str], list[str], list[str]]:
+    """References, translations of mixed quality, and what became of these under an attack."""
+    rng = np.random.default_rng(4)
+    often = 1.0 / np.arange(1, _VOCABULARY + 1)
+    words = ["".join(rng.choice(list("etaoinshrdlu"), size=rng.integers(2, 9))) for _ in range(_VOCABULARY)]
+
+    def some(count: int) -> list[str]:
+        return [words[i] for i in rng.choice(_VOCABULARY, size=count, p=often / often.sum())]
+
+    def worse(sentence: list[str], share: float) -> list[str]:
+        """So many words are other ones, and a few are lost."""
+        kept = [word for word in sentence if rng.random() >= share / 4] or sentence[:1]
+        return [
+            other if rng.random() < share else word for word, other in zip(kept, some(len(kept)), strict=True)
+        ]
+
+    references = [some(max(4, int(rng.lognormal(2.4, 0.45)))) for _ in range(_SENTENCES)]
+    before = [worse(sentence, float(rng.beta(1.2, 2.5))) for sentence in references]
+    after = [
+        worse(sentence, float(rng.beta(1, 4))) if rng.random() < 0.7 else sentence for sentence in before
+    ]
+    told = [[" ".join(sentence) for sentence in side] for side in (references, before, after)]
+    return told[0], told[1], told[2]
+
+
+def translation(metric: Metric, n: int, trials: int) -> Iterator[Coverage]:
+    """Sentences drawn from many, whose score is the truth."""
+    references, before, after = sentences()
+    one, other = (statistics(side, references, metric) for side in (before, after))
+    first, second = scores_of(np.stack([one.sum(axis=0), other.sum(axis=0)]), metric)
+    truths = first, second, second - first
+    rng = np.random.default_rng([5, n])
+    held = np.zeros(3)
+    for _ in range(trials):
+        drawn = rng.integers(len(one), size=n)
+        _, ends = score_intervals(one[drawn], other[drawn], metric)
+        held += [low <= truth <= high for truth, (low, high) in zip(truths, ends, strict=True)]
+    for what, share in zip(("before", "after", "change"), held / trials, strict=True):
+        yield many(metric, what, n, [float(share)])
+
+
+def threshold(agreement: float, passing: float, n: int, trials: int) -> Coverage:
+    """Two encoders whose similarities are correlated; the truth is the same share of both."""
+    rng = np.random.default_rng([6, n])
+    cut = NormalDist().inv_cdf(1 - passing)
+    held = told = 0
+    for _ in range(trials):
+        ours, theirs = rng.normal(size=(2, n))
+        theirs = agreement * ours + math.sqrt(1 - agreement**2) * theirs
+        if 0 < (ours >= cut).sum() < n:  # else there is no calibration
+            low, high = threshold_interval(cut, ours, theirs, "cosine")
+            # On another scale than a cosine's, whose ends stand for what was not seen.
+            low, high = (-math.inf if low == -1.0 else low, math.inf if high == 1.0 else high)
+            told += 1
+            held += low <= cut <= high
+    return many("calibrated threshold", f"correlation {agreement:g}, {passing:.0%} pass", n, [held / told])
+
+
 def table(trials: int, sizes: tuple[int, ...] = SIZES) -> Iterator[Coverage]:
     for n in sizes:
         yield rates(n)
@@ -178,6 +247,9 @@ def table(trials: int, sizes: tuple[int, ...] = SIZES) -> Iterator[Coverage]:
         yield from (mean(name, n, trials) for name in MEANS)
         yield from (f1(case, n, trials) for case in TABLES)
         yield from (correlation(strength, n, trials) for strength in (0.0, 0.5, 0.8))
+        for metric in METRICS:
+            yield from translation(metric, n, trials // 4)  # slower
+        yield from (threshold(*case, n, trials) for case in ((0.5, 0.5), (0.9, 0.5), (0.9, 0.1)))
 
 
 # -- the gate ----------------------------------------------------------------------------------------------

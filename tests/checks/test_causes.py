@@ -17,6 +17,7 @@ from places import SUPPORT
 from reviews import write_csv
 from unfooled.checks.evaluate import Evaluation, ModelReport, evaluate
 from unfooled.checks.illusions.fresh_process import ask_in_fresh_process, packed
+from unfooled.checks.illusions.memory import Loss, remembered
 from unfooled.checks.illusions.rewrites import lightly, padded
 from unfooled.checks.illusions.survivors import STATE
 from unfooled.cli.app import app
@@ -238,6 +239,17 @@ def everything(n: int) -> dict[str, Victim]:
         "schooled": planted.Schooled(),
         "drawn": planted.Drawn(),
     }
+
+
+def test_texts_near_the_border_are_not_taken_for_memory() -> None:
+    """As measured on sentences of reviews: an honest model lost 27 of 41, the control about as many."""
+    usual, own = Loss(tuple(range(100)), frozenset(range(23))), Loss(tuple(range(41)), frozenset(range(27)))
+    control = Loss(tuple(range(45)), frozenset(range(28)))
+    assert not remembered(own, [usual], least=0.6)
+    assert not remembered(own, [usual, control])
+    looked_up = Loss(tuple(range(80)), frozenset(range(70)))
+    assert remembered(looked_up, [usual, control], least=0.6)
+    assert remembered(looked_up, [usual, Loss((), frozenset())], least=0.6)
 
 
 @pytest.mark.slow

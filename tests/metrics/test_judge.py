@@ -196,7 +196,11 @@ def test_a_judged_run_has_both_numbers_everywhere(run: Path, tmp_path: Path) -> 
     assert numbers(summary)["accuracy_under_valid_attack"] == rate.value
     (judged,) = apply_rules(summary, [Rule("valid-aua", "min", 0.0)])
     assert judged.judgement == "pass"
-    assert UNDER_VALID in write_html([run], tmp_path / "page.html").read_text(encoding="utf-8")
+    page = write_html([run], tmp_path / "page.html").read_text(encoding="utf-8")
+    assert UNDER_VALID in page
+    leading = page.partition('aria-label="The numbers that matter"')[2]
+    # By any text first, then by valid ones, before anything else.
+    assert leading.index("by any text") < leading.index("by valid texts") < leading.index("attacks succeed")
     export(run, tmp_path / "rows.csv")
     assert VALID in (tmp_path / "rows.csv").read_text(encoding="utf-8").splitlines()[0].replace(
         '"', ""

@@ -31,7 +31,9 @@ a superb great wonderful perfect excellent film,positive
 a dreadful and boring film,negative
 """
 SPELLING = [
-    part for attack in ("textfooler@textattack", "bae-r-or-i@paper") for part in ("--without", attack)
+    part
+    for attack in ("textfooler@textattack", "list@paper", "bae-r@textattack", "bae-r-and-i@cosine")
+    for part in ("--without", attack)
 ]
 
 

@@ -234,10 +234,7 @@ def test_the_table_leads_with_the_recall_of_the_class(tmp_path: Path) -> None:
     assert told["only"] == "offensive"
     assert [recall["class"] for recall in told["recalls"]] == ["fine", "offensive"]
     assert told["recalls"][0]["under_attack"] is None  # its rows were not attacked
-    assert (
-        "recall of offensive before and under attack"
-        in write_html([run.path], tmp_path / "p.html").read_text()
-    )
+    assert "recall of offensive under attack" in write_html([run.path], tmp_path / "p.html").read_text()
     every = attack(victim, posts(6), "deepwordbug", out=tmp_path / "every").summary()
     assert summary_rows(every)[0].name == "accuracy before attack"
     assert all(recall.attacked for recall in every.recalls)

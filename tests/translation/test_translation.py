@@ -333,7 +333,7 @@ def test_a_run_holds_outputs_and_does_not_depend_on_the_window(kind: str, name: 
 def test_reports_show_source_and_output_and_attention(tmp_path: Path) -> None:
     run = attacked(tmp_path, "typo")
     page = write_html([run.path], tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "BLEU before and under attack" in page
+    assert "BLEU under attack" in page
     assert "Attention, example" in page
     assert "nrefs:1" in page
     assert "True class" not in page

@@ -73,7 +73,7 @@ from unfooled.plugins import registry
 from unfooled.runs.attack import PREFLIGHT_EXAMPLES, Run
 from unfooled.runs.file import RunFile
 from unfooled.runs.identity import differences
-from unfooled.runs.row_choice import take
+from unfooled.runs.row_choice import take, taken
 from unfooled.runs.task import task_for
 from unfooled.victims.loading import GivenVictim, as_victim
 
@@ -118,7 +118,7 @@ def stress(
 
     Example:
 
-        >>> slow = ["textfooler@textattack", "bae-r-or-i@paper"]
+        >>> slow = ["textfooler@textattack", "list@paper", "bae-r@textattack", "bae-r-and-i@cosine"]
         >>> result = unfooled.stress("fake", "reviews.csv", without=slow, out="runs/worst")
         >>> result.suite, [attack.attack for attack in result.attacks]
         ('standard@1+changed', ['deepwordbug@textattack', 'deepwordbug@paper'])
@@ -323,7 +323,10 @@ class _Work:
         return Looks.from_dict(self.state["looks"])
 
     def _rows(self) -> Dataset:
-        return take(self.data, self.rows, seed=self.settings.seed, first=self.first)
+        rows, notice = taken(self.data, self.rows, seed=self.settings.seed, first=self.first)
+        if notice and notice not in self.cautions:
+            self.cautions.append(notice)
+        return rows
 
     def _readable(self, most: int) -> list[Example]:
         rows = take(self._rows(), most, seed=self.settings.seed, first=self.first)

@@ -100,16 +100,18 @@ def suites_table() -> str:
 
 _SPELLING, _MORE_SPELLING = SuiteAttack("deepwordbug@textattack"), SuiteAttack("deepwordbug@paper")
 _SYNONYMS = SuiteAttack("textfooler@textattack")
-_LANGUAGE_MODEL = SuiteAttack("bae-r-or-i@paper")  # dearest by far, so it gets what is left
+_ONE_SYNONYM = SuiteAttack("list@paper")  # one word at a time, whatever the scores say
+# Dearest by far, so they get what is left.
+_LANGUAGE_MODEL = (SuiteAttack("bae-r@textattack"), SuiteAttack("bae-r-and-i@cosine"))
 
-# Chosen by `bench/suite.py` on six models, 60 rows each, without a language model: the first three find 226
-# of the 228 rows that six attacks find, with 20 % of their queries.
+# Chosen by `bench/suite.py` on six models, 200 rows each: they find 864 of the 866 rows that 17 attacks find,
+# with 6.5 % of their queries.
 STANDARD = {
     "1": Suite(
         name="standard",
         version="1",
         summary="for a model that gives probabilities: spelling, synonyms, a masked language model",
-        attacks=(_SPELLING, _SYNONYMS, _MORE_SPELLING, _LANGUAGE_MODEL),
+        attacks=(_SPELLING, _SYNONYMS, _MORE_SPELLING, _ONE_SYNONYM, *_LANGUAGE_MODEL),
         needs=("probabilities",),
     )
 }
@@ -119,7 +121,7 @@ DECISIONS = {
         version="1",
         summary="for a model that only decides: single synonyms, and a first word of another class",
         # Not strongest-words: it turns the meaning, and nothing would ever stand.
-        attacks=(SuiteAttack("tack-on@paper"), SuiteAttack("list@paper")),
+        attacks=(SuiteAttack("tack-on@paper"), _ONE_SYNONYM),
     )
 }
 WHITEBOX = {
@@ -133,7 +135,8 @@ WHITEBOX = {
             SuiteAttack("breaking-bert@flip", only="any"),
             _SYNONYMS,
             _MORE_SPELLING,
-            _LANGUAGE_MODEL,
+            _ONE_SYNONYM,
+            *_LANGUAGE_MODEL,
         ),
         needs=("probabilities", "gradients"),
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import typer
 
 from unfooled.cli.command import argument, option
-from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions, Output, print_json
+from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions, Output, RowOptions, print_json
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Data, Clean, LabelMap, ModelOptions, Output):
+class Compare(Data, RowOptions, Clean, LabelMap, ModelOptions, Output):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled compare models/lstm models/svm models/bert --data reviews.csv --out comparison
@@ -29,7 +29,6 @@ Examples:
     models: tuple[str, ...] = argument(..., "Models, each as for `attack --model`.")
     data: str = option(..., "Labelled texts that none of them was trained on.", "-d")
     out: Path | None = option(None, "Folder for compare.csv, compare.svg, compare.png.", "-o")
-    limit: int | None = option(None, "The first N rows only.", "-n", min=1)
     bare: bool = option(False, "Also time a bare forward loop, to compare the speed with.")
 
     def run(self) -> None:
@@ -37,7 +36,7 @@ Examples:
         from unfooled.report.terminal import wide_console
         from unfooled.report.terminal_tables import models_table
 
-        data = self.load(self.data, limit=self.limit, clean=self.clean)
+        data = self.choose_rows(self.load(self.data, clean=self.clean))
         with self.console().status("") as status:
             measured = compare(_loaded(self, status), data, label_map=self.mapped_labels(), bare=self.bare)
         title = f"{data.name}, {self.split}: {measured[0].n:,} texts"

@@ -98,7 +98,7 @@ Settings without a flag of their own: --set name=value. --list shows every setti
             raise UserError(f"--data is missing: {method.name} trains", "give the rows to train on")
         data = None
         if method.kind == "train" and self.data is not None:
-            data = self.load(self.data, limit=self.limit)
+            data = self.choose_rows(self.load(self.data))
         samples = fooling_texts(self.samples, load_victim(self.model).labels) if self.samples else None
         with HardenProgress(self.console(), method.name) as observer:
             try:

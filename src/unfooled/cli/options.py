@@ -7,7 +7,7 @@ import re
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from unfooled.core.session import Settings
     from unfooled.core.victim import Victim
     from unfooled.data.dataset import Dataset
+    from unfooled.runs.task import Examples
+
+E = TypeVar("E", bound="Examples")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,12 +141,37 @@ class ModelOptions(Thresholds, TrustOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attacking(Data, LabelMap, Output):
+class RowOptions(Command):
+    """Commands that can do with fewer rows than there are."""
+
+    limit: int | None = option(None, "N rows only: a seeded sample, each class in its share.", "-n", min=1)
+    first: int | None = option(None, "The first N rows instead.", min=1)
+
+    def rows(self) -> dict[str, Any]:
+        """How many and which, as `attack` takes them."""
+        if self.first is not None and self.limit is not None:
+            raise UserError("--first and --limit contradict each other", "give one of them")
+        return {"limit": self.first or self.limit, "first": self.first is not None}
+
+    def choose_rows(self, data: E, *, seed: int = 0, otherwise: int | None = None) -> E:
+        """What --limit or --first asks for; without them `otherwise` many. A class without a row is said."""
+        from unfooled.runs.row_choice import taken
+
+        rows = self.rows()
+        count = rows["limit"] or otherwise
+        if count is None:
+            return data
+        chosen, notice = taken(data, count, seed=seed, first=rows["first"])
+        if notice:
+            typer.echo(f"note: {notice}", err=True)
+        return chosen
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attacking(Data, RowOptions, LabelMap, Output):
     """Commands that attack: which rows, how far, and where words and meanings are looked up."""
 
     out: Path | None = option(None, "Folder of all runs. [default: runs/…]", "-o")
-    limit: int | None = option(None, "Attack N rows: a seeded sample, each class in its share.", "-n", min=1)
-    first: int | None = option(None, "Attack the first N rows instead.", min=1)
     sample: int | None = option(None, "Attack N rows drawn at random (seeded).", min=1)
     workers: int = option(1, "Processes; one per core is best.", "-w", min=1)
     seed: int = option(0, "Same seed, same results.", min=0)
@@ -155,12 +183,6 @@ class Attacking(Data, LabelMap, Output):
     masked_lm: str | None = option(None, "Masked language model of BAE: folder, hub name or `trigram`.")
     any_language: bool = option(False, "Also texts in letters that the attack's words do not know.")
     restart: bool = option(False, "Discard earlier runs in the folder.")
-
-    def rows(self) -> dict[str, Any]:
-        """How many and which, as `attack` takes them."""
-        if self.first is not None and self.limit is not None:
-            raise UserError("--first and --limit contradict each other", "give one of them")
-        return {"limit": self.first or self.limit, "first": self.first is not None}
 
     def settings(self, **more: Any) -> Settings:
         from unfooled.core.session import Settings
@@ -200,14 +222,13 @@ class OneAttack(Attacking):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingOptions(Data, Output):
+class TrainingOptions(Data, RowOptions, Output):
     """Commands that train a model."""
 
     data: str | None = option(None, "Labelled texts or pairs to train on.", "-d")
     valid: str | None = option(None, "Validation: share of the rows, file, or split. [default: 0.1]")
     set_: tuple[str, ...] = option((), "Any other setting: name=value.", "--set")
     split: str = "train"
-    limit: int | None = option(None, "Train on the first N rows only.", "-n", min=1)
     resume: bool = option(False, "Go on with what was stopped.")
     restart: bool = option(False, "Replace what the folder holds.")
 

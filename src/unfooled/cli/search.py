@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from unfooled.cli.command import Exit, interrupted, option
-from unfooled.cli.options import Data, Output, Thresholds, TrustOptions, check_resume, print_json
+from unfooled.cli.options import Data, Output, RowOptions, Thresholds, TrustOptions, check_resume, print_json
 from unfooled.errors import UserError
 from unfooled.values import settings
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from unfooled.data.dataset import Dataset
 
 PREMADE = "premade"
+JUDGED = 200  # rows, by default
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchCommand(Data, Thresholds, TrustOptions, Output):
+class SearchCommand(Data, RowOptions, Thresholds, TrustOptions, Output):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled search --method five --model models/bert --data mr --limit 200 --minutes 30 --out searches/five
@@ -43,10 +44,12 @@ importance.png. --list of `unfooled harden` shows the ranges.
     trials: int = option(50, "Most settings to try.", min=1)
     minutes: float | None = option(None, "No trial begins after so many minutes.", min=0)
     balance: float = option(0.5, "Weight of clean accuracy; the rest is pre-made.", min=0, max=1)
-    limit: int = option(200, "Rows to judge by.", "-n", min=1)
+    limit: int | None = option(
+        None, "Rows to judge by: a seeded sample, each class in its share. [default: 200]", "-n", min=1
+    )
     split: str = option("train", "Split to judge by; not the one you report on.")
     train_split: str = option("train", "fact: split to train on.")
-    train_limit: int | None = option(None, "fact: train on N rows only.", min=1)
+    train_limit: int | None = option(None, "fact: train on N rows only, a sample, too.", min=1)
     set_: tuple[str, ...] = option((), "Fix a setting: name=value.", "--set")
     seed: int = option(0, "Same seed, same draws.", min=0)
     resume: bool = option(False, "Go on with a search that was stopped.")
@@ -69,7 +72,7 @@ importance.png. --list of `unfooled harden` shows the ranges.
             raise UserError(f"{method.name} has no ranges to search", "search five, fuse or fact")
         check_resume(resume=self.resume, restart=self.restart)
         victim = load_victim(self.model, thresholds=self.thresholds())
-        judged = self.load(self.data, limit=self.limit)
+        judged = self.choose_rows(self.load(self.data), seed=self.seed, otherwise=JUDGED)
         clean, _ = read_rows(judged.aligned(victim.labels))
         console = self.console()
         try:
@@ -96,7 +99,7 @@ importance.png. --list of `unfooled harden` shows the ranges.
                     balance=self.balance,
                     fixed=settings(self.set_),
                     thresholds=self.thresholds(),
-                    data=_training(self, len(judged)) if method.kind == "train" else None,
+                    data=_training(self, judged) if method.kind == "train" else None,
                     seed=self.seed,
                     resume=self.resume,
                     restart=self.restart,
@@ -131,7 +134,11 @@ def _premade(options: SearchCommand, victim: Victim, data: Dataset, console: Con
     return out
 
 
-def _training(options: SearchCommand, judged: int) -> Dataset:
+def _training(options: SearchCommand, judged: Dataset) -> Dataset:
     """The rows to train on: not those that the search is judged by."""
-    offset = judged if options.train_split == options.split else 0
-    return options.load(options.data, split=options.train_split, limit=options.train_limit, offset=offset)
+    from unfooled.runs.row_choice import all_but, take
+
+    data = options.load(options.data, split=options.train_split)
+    if options.train_split == options.split:
+        data = all_but(data, judged)
+    return data if options.train_limit is None else take(data, options.train_limit, seed=options.seed)

@@ -18,7 +18,7 @@ class StressCommand(Attacking, Clean, ModelOptions):
 Examples:
   unfooled stress --model models/lstm --data mr --limit 200 --out runs/worst
   unfooled stress --model my_module:classify --data reviews.csv --suite standard --masked-lm trigram
-  unfooled stress --model models/lstm --data mr --without bae-r-or-i@paper --eval-results worst.yaml
+  unfooled stress --model models/lstm --data mr --without bae-r-and-i@cosine --eval-results worst.yaml
 \b
 The suite's attacks run in order, cheapest first, each on what still stands. Attacks that the model or this
 machine cannot do are left out and named. Repeat the command to go on after a stop; --limit may grow.

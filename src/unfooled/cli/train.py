@@ -83,7 +83,7 @@ their own: --set name=value.
         check_resume(resume=self.resume, restart=self.restart)
         if self.sweep:
             find_classifier(family.name)
-        data = self.load(self.data, limit=self.limit)
+        data = self.choose_rows(self.load(self.data))
         shared: dict[str, Any] = {
             "valid": self.validation(self.data),
             "options": self.given(FamilySettings),
@@ -126,7 +126,6 @@ their own: --set name=value.
                 split=split or self.split,
                 encoding=self.encoding,
                 clean=self.clean,
-                limit=more.get("limit"),
             )
         )
 

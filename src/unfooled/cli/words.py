@@ -9,12 +9,12 @@ from typing import ClassVar
 import typer
 
 from unfooled.cli.command import option
-from unfooled.cli.options import Data, LabelMap, Output, print_json
+from unfooled.cli.options import Data, LabelMap, Output, RowOptions, print_json
 from unfooled.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words(Data, LabelMap, Output):
+class Words(Data, RowOptions, LabelMap, Output):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled words --data train.csv --out words.json
@@ -25,7 +25,6 @@ Examples:
     data: str = option(..., "Labelled training texts: file, folder, set.", "-d")
     out: Path = option(Path("words.json"), "The word file to write.", "-o")
     top: int = option(5, "How many words of each class to show.", min=1)
-    limit: int | None = option(None, "The first N rows only.", "-n", min=1)
     split: str = "train"
     edit: str | None = option(None, "Which text column of a pair is counted. [default: the last]")
     label_map: str | None = option(None, "Other names for the classes: old=new, comma-separated.")
@@ -40,7 +39,7 @@ Examples:
         from unfooled.training.class_words import count_class_words
 
         _check_free(self.out, force=self.force)
-        data = self.load(self.data, edit=self.edit, limit=self.limit)
+        data = self.choose_rows(self.load(self.data, edit=self.edit))
         examples = track(data, "counting words", len(data), console=self.console(), transient=True)
         words = count_class_words(data, examples).renamed(self.mapped_labels() or {})
         words.write(self.out, top=self.top)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import numpy as np
@@ -33,8 +34,8 @@ Progress: TypeAlias = Callable[[int, int], None]  # done, of how many
 
 STOPWORDS = "textfooler"
 CURVE = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99)  # percentiles
-RESAMPLES = 500
 _BATCH = 256
+_Z = NormalDist().inv_cdf(0.975)
 
 
 class WordReplacement(NamedTuple):
@@ -188,7 +189,7 @@ def calibrate(
             f"or pairs of the kind {'random' if below == 0.0 else 'neighbours'} (--kind)",
         )
     value = float(np.quantile(theirs, below))
-    low, high = _interval(source.value, ours, theirs, seed)
+    low, high = threshold_interval(source.value, ours, theirs, target[1])
     passed, passes = ours >= source.value, theirs >= value
     kinds = {pair.kind for pair in pairs}
     by_kind: dict[str, tuple[float, float]] = {}
@@ -215,15 +216,20 @@ def calibrate(
     )
 
 
-def _interval(threshold: float, ours: Values, theirs: Values, seed: int) -> tuple[float, float]:
-    """Percentile interval over resampled pairs."""
-    rng = np.random.default_rng(seed)
-    found = np.empty(RESAMPLES)
-    for i in range(RESAMPLES):
-        drawn = rng.integers(len(ours), size=len(ours))
-        found[i] = np.quantile(theirs[drawn], (ours[drawn] < threshold).mean())
-    low, high = np.percentile(found, [2.5, 97.5])
-    return float(low), float(high)
+def threshold_interval(threshold: float, ours: Values, theirs: Values, scale: Scale) -> tuple[float, float]:
+    """Thresholds of the target that as many pairs may well pass as the source's, by McNemar's test at 5 %.
+
+    Pairs that only one of both lets pass decide. Where too few pairs lie beyond, an end is that of the scale.
+    """
+    order = np.argsort(theirs, kind="stable")
+    passed = (ours >= threshold)[order]
+    # With the threshold above the k lowest of the target's values, for every k:
+    only_ours = np.concatenate([[0], np.cumsum(passed)])
+    only_theirs = (~passed).sum() - np.concatenate([[0], np.cumsum(~passed)])
+    possible = np.flatnonzero((only_ours - only_theirs) ** 2 <= _Z**2 * (only_ours + only_theirs))
+    least, most = on_scale(np.array([-1.0, 1.0]), scale)
+    ends = np.concatenate([[least], theirs[order], [most]])
+    return float(ends[possible[0]]), float(ends[possible[-1] + 1])
 
 
 def _rank_correlation(first: Values, second: Values) -> float:

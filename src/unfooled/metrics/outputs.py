@@ -22,7 +22,7 @@ class Outputs(NamedTuple):
 
 
 def compare_outputs(results: Iterable[Result]) -> tuple[ScoreChange, ...]:
-    """BLEU and chrF of all outputs that have a reference, with paired bootstrap; none where no one has."""
+    """BLEU and chrF of all outputs that have a reference, with their intervals; none where no one has."""
     outputs = [Outputs.of(result) for result in results if result.outcome != "error"]
     rows = [row for row in outputs if row.reference]
     if not rows:

@@ -95,9 +95,9 @@ class RunView:
             before, under = rows[f"{what} before attack"], rows[f"{what} under attack"]
             falls.append(
                 {
-                    "value": f"{before.value} → {under.value}",
-                    "name": f"{what} before and under attack",
-                    "note": f"under attack {under.interval}, n = {under.n}",
+                    "value": under.value,
+                    "name": f"{what} under attack{' by any text' if UNDER_VALID in rows else ''}",
+                    "note": f"{under.interval}, n = {under.n}; {before.value} before",
                 }
             )
         if UNDER_VALID in rows:

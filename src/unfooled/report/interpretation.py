@@ -110,9 +110,10 @@ def judge(summary: Summary) -> RunVerdict:
         told += "".join(f" {_fall(change)}" for change in summary.outputs[:1])
     else:
         what = f"recall of {summary.only}" if summary.only else "accuracy"
+        under = summary.accuracy_under_attack
         told = (
             f"The attack breaks {said} that the model got right; {what} falls from "
-            f"{summary.accuracy_before.value:.0%} to {summary.accuracy_under_attack.value:.0%}."
+            f"{summary.accuracy_before.value:.0%} to {under.value:.0%} ({under.low:.0%} to {under.high:.0%})."
         )
         if (valid := summary.accuracy_under_valid_attack) is not None and valid.n:
             told += (
@@ -155,7 +156,7 @@ def _fall(change: ScoreChange) -> str:
     _, low, high = change.change
     return (
         f"{name} goes from {change.before[0]:.1f} to {change.after[0]:.1f} "
-        f"(change {low:+.1f} to {high:+.1f}, paired bootstrap over {change.n:,} sentences)."
+        f"(change {low:+.1f} to {high:+.1f}, 95 % interval over {change.n:,} sentences)."
     )
 
 

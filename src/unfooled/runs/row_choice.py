@@ -19,10 +19,24 @@ E = TypeVar("E", bound=Examples)
 
 def take(data: E, count: int, *, seed: int, first: bool = False) -> E:
     """So many rows: a stratified sample, or the first ones. A larger count keeps the rows of a smaller."""
+    return taken(data, count, seed=seed, first=first)[0]
+
+
+def taken(data: E, count: int, *, seed: int, first: bool = False) -> tuple[E, str]:
+    """The rows that `take` takes, and what must be said about them."""
     if count >= len(data):
-        return data
-    order = np.arange(len(data)) if first else stratified_order(data.classes(), seed)
-    return data.only(data.nth_key(int(place)) for place in order[:count])
+        return data, ""
+    classes = np.array(data.classes(), dtype=np.int64)
+    places = _order(classes, seed, first=first)[:count]
+    rows = data.only(data.nth_key(int(place)) for place in places)
+    return rows, missing_classes(classes, places, getattr(data, "labels", ()))
+
+
+def all_but(data: E, others: Examples) -> E:
+    """The rows of the data whose keys the others do not have."""
+    theirs = {example.key for example in others}
+    keys = (data.nth_key(place) for place in range(len(data)))
+    return data.only(key for key in keys if key not in theirs)
 
 
 class RowChoice(NamedTuple):
@@ -42,10 +56,14 @@ def rows_for(
     if limit is None or (limit >= len(data) and not isinstance(recipe.goal, OnlyClass)):
         return RowChoice(len(data))
     classes = np.array(data.classes(), dtype=np.int64)
-    order = np.arange(classes.size) if first else stratified_order(classes, seed)
+    order = _order(classes, seed, first=first)
     count = _count(classes[order], recipe, limit)
     labels = getattr(data, "labels", ())
     return RowChoice(count, missing_classes(classes, order[:count], labels))
+
+
+def _order(classes: Numbers, seed: int, *, first: bool) -> Numbers:
+    return np.arange(classes.size) if first else stratified_order(classes, seed)
 
 
 def _count(classes: Numbers, recipe: Recipe, limit: int) -> int:

@@ -93,7 +93,6 @@ class NamedData:
     label: str | None
     split: str
     encoding: str
-    limit: int | None
     clean: str | None
 
 

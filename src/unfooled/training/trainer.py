@@ -66,7 +66,6 @@ class ClassifierFamily(Family):
             label=named.label,
             split=named.split,
             encoding=named.encoding,
-            limit=named.limit,
             clean=named.clean,
         )
 

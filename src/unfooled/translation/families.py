@@ -26,13 +26,7 @@ class TranslatorFamily(Family):
             raise UserError(
                 "--clean is for classifiers, not for translation models", "leave it out for parallel text"
             )
-        return load_parallel(
-            named.source,
-            columns=named.text,
-            split=named.split,
-            encoding=named.encoding,
-            limit=named.limit,
-        )
+        return load_parallel(named.source, columns=named.text, split=named.split, encoding=named.encoding)
 
     def train(self, data: Any, out: str | Path, **how: Any) -> Trained:
         from unfooled.translation.training import train_translator

@@ -25,6 +25,7 @@ CAUSE = "memorised test texts"
 _NAME, _WORDS = "memory", "the same texts rewritten"
 _MOST = 100  # texts of each kind that are rewritten
 _HALF = 0.5  # a text rewritten until nothing of it is left is still right half of the time
+_NEAR_BORDER = 0.6  # edited texts that just do not fool an honest model are lost more often than rows
 _TOO_GOOD = 0.25  # of the base's errors: fewer are left
 
 
@@ -66,12 +67,16 @@ def run_memory(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence
     usual = _lost(subject, own, alike, rewordings, edited=False)
     clean = _lost(subject, own, better, rewordings, edited=False)
     attacked = _lost(subject, own, sturdy, rewordings, edited=True)
-    if _remembered(attacked, usual):  # then it matters how many
+    # What the control, which is no defence, loses of such texts says how near the border they lie.
+    honest = [usual, *(_lost_by_control(control, rewordings) for control in others[1:])]
+    by_heart = remembered(attacked, honest, least=_NEAR_BORDER)
+    if by_heart:  # then it matters how many
         attacked = _lost(subject, own, sturdy, rewordings, edited=True, most=len(sturdy))
     asked = len(rewordings) * sum(len(loss.keys) for loss in (usual, clean, attacked))
     findings = _too_good(others, own)
-    for what, loss in (("rows", clean), ("edited texts", attacked)):
-        if _remembered(loss, usual):
+    known = remembered(clean, [usual])
+    for what, loss, found in (("rows", clean, known), ("edited texts", attacked, by_heart)):
+        if found:
             findings.append(
                 f"it has memorised test texts: {loss} {what} that it gets right and {others[0].name} does "
                 f"not are wrong once they are rewritten, and {usual} rows that both get right"
@@ -80,10 +85,10 @@ def run_memory(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence
         f"wrong once rewritten: {usual} rows that both models get right, {clean} rows and {attacked} edited "
         f"texts that only this one does; {asked} queries"
     )
-    if _remembered(attacked, usual):
+    if by_heart:
         note(subject, _NAME, _WORDS, _flags(attacked), remark, *findings, cause=CAUSE)
     else:
-        cause = CAUSE if _remembered(clean, usual) else ""
+        cause = CAUSE if known else ""
         looked(subject, _NAME, _WORDS, asked, remark, *findings, cause=cause)
 
 
@@ -128,10 +133,17 @@ def _lost(
     return Loss(tuple(known), frozenset(fallen))
 
 
-def _remembered(loss: Loss, usual: Loss) -> bool:
-    """Most are lost for certain, and certainly more than of rows that every model gets right."""
+def _lost_by_control(control: EvaluatedModel, rewordings: Sequence[Callable[[str], str]]) -> Loss:
+    """Of the texts that fooled the base and not the control."""
+    shown = _shown(control)
+    sturdy = [key for key, result in shown.items() if result.edits and _right_after(result)]
+    return _lost(control, shown, sturdy, rewordings, edited=True)
+
+
+def remembered(loss: Loss, honest: Sequence[Loss], least: float = _HALF) -> bool:
+    """Most are lost for certain, and certainly more than an honest model loses; of no text nothing is known."""
     low, _ = loss.interval
-    return low > _HALF and low > usual.interval[1]
+    return low > least and all(low > usual.interval[1] for usual in honest if usual.keys)
 
 
 def _flags(loss: Loss) -> Flags:
