@@ -40,4 +40,5 @@ _ENGLISH = """
 STOPWORDS: dict[str, frozenset[str]] = {
     "textfooler": frozenset(_TEXTFOOLER.split()),
     "english": frozenset(_ENGLISH.split()),
+    "none": frozenset(),
 }

@@ -51,6 +51,7 @@ from unfooled.attacks.parts.constraints import SamePartOfSpeech, SentenceSimilar
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.masks import FillMask, MaskAndFill, Mode
+from unfooled.attacks.parts.planned import PlannedSwap
 from unfooled.attacks.valid import FILL_VALID
 from unfooled.core.recipe import Recipe
 
@@ -84,7 +85,9 @@ _TEXTATTACK = MaskAndFill(
 )
 
 
-def _attack(name: str, mode: Mode, summary: str, **searches: MaskAndFill) -> dict[str, Recipe]:
+def _attack(
+    name: str, mode: Mode, summary: str, **searches: MaskAndFill | PlannedSwap
+) -> dict[str, Recipe]:
     return {
         version: Recipe(
             name=name,
@@ -92,7 +95,7 @@ def _attack(name: str, mode: Mode, summary: str, **searches: MaskAndFill) -> dic
             summary=f"{summary} by a masked language model",
             paper="Garg and Ramakrishnan 2020, arXiv:2004.01970",
             goal=Untargeted(),
-            search=replace(search, mode=mode),
+            search=replace(search, mode=mode) if isinstance(search, MaskAndFill) else search,
         )
         for version, search in searches.items()
     }

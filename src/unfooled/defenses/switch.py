@@ -175,7 +175,7 @@ def important_words(slopes: WordVectors, stopwords: str) -> list[int]:
 
     Stop words are left out, and words that the model does not read.
     """
-    listed = STOPWORDS.get(stopwords, frozenset())
+    listed = STOPWORDS[stopwords]
     kept = [
         i
         for i, word in enumerate(slopes.words)
@@ -186,8 +186,8 @@ def important_words(slopes: WordVectors, stopwords: str) -> list[int]:
 
 
 def require_stopwords(name: str) -> None:
-    if name not in (*STOPWORDS, "none"):
-        raise UserError(f"stopwords={name} is not known", f"use {', '.join([*STOPWORDS, 'none'])}")
+    if name not in STOPWORDS:
+        raise UserError(f"stopwords={name} is not known", f"use {', '.join(STOPWORDS)}")
 
 
 def text_rng(value: TextValue, field: int, seed: int) -> np.random.Generator:
