@@ -52,7 +52,7 @@ _VALID: tuple[Constraint, ...] = (
         published_for="potion",
     ),
 )
-_CHECKS = (Fluency(most_loss=4.5, model="smollm2", measure="text", against="current"),)
+_CHECKS = (Fluency(most_loss=5.0, model="smollm2", measure="text", against="current"),)
 
 SWAP_VALID = PlannedSwap(
     candidates=Several(
