@@ -85,9 +85,7 @@ _TEXTATTACK = MaskAndFill(
 )
 
 
-def _attack(
-    name: str, mode: Mode, summary: str, **searches: MaskAndFill | PlannedSwap
-) -> dict[str, Recipe]:
+def _attack(name: str, mode: Mode, summary: str, **searches: MaskAndFill | PlannedSwap) -> dict[str, Recipe]:
     return {
         version: Recipe(
             name=name,

@@ -5,19 +5,20 @@ filter bars; here the search itself goes only where a reader could follow.
 
     1. At every word but protected ones (names, numbers, negations, links, handles, hashtags) take words that
        may stand for it: by a list of interchangeable words and spellings, its counter-fitted neighbours and
-       WordNet synonyms, each in the word's own form (`textfooler`); or the likeliest words of a masked
-       language model (`bae-r`).
-    2. Keep those that mean the same with the same attitude: listed as interchangeable, or by WordNet in a common
-       sense and by two sets of word vectors; no opposites, no two of a kind, nothing more general or special;
+       WordNet synonyms, each in the word's own form (`textfooler`); of these only the 3,000 likeliest words
+       of a masked language model (`bae-r`).
+    2. Keep those that mean the same with the same attitude: listed as interchangeable, or by WordNet in a
+       common sense and by two sets of word vectors; no opposites, no two of a kind, nothing more general or
+       more special;
     3. that keep the fine Penn tag and agreement, and the whole text similar, however short it is.
-    4. Ask the victim of each alone. Make the edits in the order of their gain until the label flips, then take
-       back those without which it stays flipped.
+    4. Ask the victim of each alone. Make the edits in the order of their gain until the label flips, then
+       take back those without which it stays flipped.
     5. A causal language model reads the text with each edit and without it. An edit that makes it much less
        likely is barred, and step 4 begins again.
 
-The thresholds are ours, chosen by reading successes on movie sentences; they belong to counter-fitted vectors,
-potion and SmolLM2. The last is slow, a tenth of a second or more per text, and is asked of a few texts only,
-where a success is in reach. `--set search.checks.0.model=trigram` does without it, and is less careful.
+The thresholds are ours, chosen by reading successes on movie sentences; they belong to counter-fitted
+vectors, potion and SmolLM2. The last is slow, a tenth of a second or more per text, and is asked of a few
+texts only, where a success is in reach. `--set search.checks.0.model=trigram` does without it, less careful.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.constraints import Constraint, SentenceSimilarity
 from unfooled.attacks.parts.english import (
     GoodGrammar,
+    InAll,
     InForm,
     Interchangeable,
     MaxChangedShare,
@@ -39,9 +41,9 @@ from unfooled.attacks.parts.planned import PlannedSwap
 from unfooled.attacks.parts.sources import WordNetSynonyms
 
 _VALID: tuple[Constraint, ...] = (
-    ProtectedWords(),
     MaxChangedShare(most=0.25, words=4),
     RelatedWords(),
+    ProtectedWords(),
     GoodGrammar(),
     SentenceSimilarity(
         threshold=0.7,
@@ -54,17 +56,15 @@ _VALID: tuple[Constraint, ...] = (
 )
 _CHECKS = (Fluency(most_loss=5.0, model="smollm2", measure="text", against="current"),)
 
-SWAP_VALID = PlannedSwap(
-    candidates=Several(
-        sources=(
-            Interchangeable(),
-            InForm(sources=(Neighbours(most=50, min_cosine=0.5), WordNetSynonyms())),
-        )
-    ),
+_SYNONYMS = Several(
+    sources=(Interchangeable(), InForm(sources=(Neighbours(most=50, min_cosine=0.5), WordNetSynonyms())))
+)
+
+SWAP_VALID = PlannedSwap(candidates=_SYNONYMS, constraints=_VALID, checks=_CHECKS, stopwords="none")
+# A masked language model does not see the word that it replaces: its synonyms are far down in the list.
+FILL_VALID = PlannedSwap(
+    candidates=InAll(sources=(FillMask(most=3000), _SYNONYMS)),
     constraints=_VALID,
     checks=_CHECKS,
     stopwords="none",
-)
-FILL_VALID = PlannedSwap(
-    candidates=FillMask(most=500), constraints=_VALID, checks=_CHECKS, stopwords="none"
 )

@@ -5,8 +5,8 @@
     alike     item (text, index)           answer  words that may stand for the word there, in its form
     polarity  item word                    answer  where it lies between bad (-1) and good (1)
 
-`index` counts words of the text. The first three open the tagger and the lexicons of `open_english`; their variants name
-the resource that each reads first.
+`index` counts words of the text. The first three open the tagger and the lexicons of `open_english`; their
+variants name the resource that each reads first, that of the last the word vectors.
 """
 
 from __future__ import annotations

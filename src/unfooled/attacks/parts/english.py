@@ -30,7 +30,7 @@ _ALIKE = "alike:inflections"
 
 @dataclass(frozen=True)
 class Interchangeable:
-    """Other spellings, and words that most sentences let stand for the word, function words too, in its form."""
+    """Other spellings, and words that most sentences let stand for the word, in its form."""
 
     language: ClassVar[str] = ENGLISH
 
@@ -79,6 +79,21 @@ class Several:
         for source in self.sources:
             found += yield from source.propose(a, text, index)
         return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class InAll:
+    """The words that every one of several sources proposes, in the order of the first."""
+
+    sources: tuple[Candidates, ...]
+
+    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
+        first, *others = self.sources
+        found = yield from first.propose(a, text, index)
+        for source in others:
+            known = {word.lower() for word in (yield from source.propose(a, text, index))}
+            found = [word for word in found if word.lower() in known]
+        return found
 
 
 @dataclass(frozen=True)
@@ -162,11 +177,12 @@ class RelatedWords:
 
     - be as near as `cosine` to the word it replaces in `encoder`, and lie as far between good and bad in the
       vectors `table`, give or take `polarity`: hilarious is near laughable, but no praise is a blame;
-    - be a synonym where the ranks of the common sense in both words (0 is the commonest) add up to `rarest` at
-      most, and for nouns and verbs to 1, the word replaced in its commonest sense; or an adjective of the same
-      group in WordNet, in a common sense, and as near as `sure_cosine`;
-    - or, where WordNet knows no relation and does not know all words that mean the same (boring, lackluster), be
-      a neighbour of at least `near`, for a noun or a verb of at least `sure`, and as near as `sure_cosine`.
+    - be a synonym where the ranks of the common sense in both words (0 is the commonest) add up to `rarest`
+      at most, and for nouns and verbs to 1, the word replaced in its commonest sense; or an adjective of the
+      same group in WordNet, in a common sense, and as near as `sure_cosine`;
+    - or, where WordNet knows no relation, as it does not know all words that mean the same (boring,
+      lackluster), be a neighbour of at least `near`, for a noun or a verb of at least `sure`, and as near as
+      `sure_cosine`.
 
     Nouns and verbs of more than `most_senses` senses (make, get) are too ambiguous, a word of the same stem
     (hack, hacker) tells something else in the same letters, and `stopwords` have neighbours but no synonyms:
@@ -207,7 +223,7 @@ class RelatedWords:
         return [option for option in options if option.inserted or option.text in fits]
 
     def _close(self, word: str, options: Sequence[NextText]) -> Program[dict[NextText, float]]:
-        """Those that are near the word and as good or bad, with their cosines: looked at before the tagger is."""
+        """Those that are near the word and as good or bad, with their cosines; the tagger is slower."""
         listed = STOPWORDS[self.stopwords]
         options = [
             option

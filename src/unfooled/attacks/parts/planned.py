@@ -7,13 +7,21 @@ option, but not to be asked of a text that already succeeds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from unfooled.attacks.parts.candidates import Candidates
 from unfooled.attacks.parts.constraints import Constraint, NextText
-from unfooled.attacks.parts.search import allowed, attackable, require_stopwords
+from unfooled.attacks.parts.search import (
+    allowed,
+    attackable,
+    exploring,
+    greedy,
+    keep_highest,
+    replacing,
+    require_stopwords,
+)
 from unfooled.attacks.parts.undoing import undo_needless, with_one_undone
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, gather
@@ -21,18 +29,21 @@ from unfooled.text import Text
 
 
 class Swap(NamedTuple):
-    """A word for the place of another; places count words of the original, which stay as many."""
+    """A word for the place of another; places count words, of which there stay as many."""
 
     place: int
     word: str
 
+    def made_in(self, text: Text) -> Text:
+        return text.replace(self.place, self.word)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedSwap:
-    """Try every allowed replacement alone; then make them in the order of their gain until the goal is reached.
+    """Try every allowed replacement alone, then make them, by their gain, until the goal is reached.
 
     An edit that the text does without is taken back. What succeeds is shown to the `checks`, edit by edit:
-    the text with the edit against the text without it. An edit that one of them refuses is not made again,
+    the text with the edit beside the text without it. An edit that one of them refuses is not made again,
     and the search goes on without it, `rounds` times at most.
     """
 
@@ -48,51 +59,55 @@ class PlannedSwap:
             raise ValueError("rounds is at least 1")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        places = attackable(start.text, self.stopwords)
-        options = yield from gather([self._options(a, start, place) for place in places])
-        swaps = [Swap(option.position, option.word) for found in options for option in found]
-        scored = yield from a.score([_with(start.text, swap) for swap in swaps])
-        worth = {swap: alone.score for swap, alone in zip(swaps, scored, strict=True) if alone.score > start.score}
-        best = start
+        gains = yield from self._gains(a, start)
+        unreached = start
         for _ in range(self.rounds):
-            found = yield from self._climb(a, start, worth)
-            best = max(best, found, key=lambda text: text.score)
+            found = yield from self._climb(a, start, gains)
             if not found.success:
+                unreached = found
                 break
             found = yield from undo_needless(a, found)
             refused = yield from self._refused(a, found)
             if not refused:
                 return found
-            worth = {swap: gain for swap, gain in worth.items() if swap not in refused}
-        return best if not best.success else start
+            gains = {swap: gain for swap, gain in gains.items() if swap not in refused}
+        return unreached
+
+    def _gains(self, a: Attempt, start: Scored) -> Program[dict[Swap, float]]:
+        """The replacements that help when made alone, and how much."""
+        places = attackable(start.text, self.stopwords)
+        options = yield from gather([self._options(a, start, place) for place in places])
+        swaps = [Swap(option.position, option.word) for found in options for option in found]
+        scored = yield from a.score([swap.made_in(start.text) for swap in swaps])
+        gains = {swap: alone.score - start.score for swap, alone in zip(swaps, scored, strict=True)}
+        return {swap: gain for swap, gain in gains.items() if gain > 0}
 
     def _options(self, a: Attempt, now: Scored, place: int) -> Program[list[NextText]]:
-        words = yield from self.candidates.propose(a, now.text, place)
-        options = [NextText(now.text.replace(place, word), place) for word in words]
+        options = yield from replacing(a, self.candidates)(now, place)
         return (yield from allowed(a, now, options, self.constraints))
 
-    def _climb(self, a: Attempt, start: Scored, worth: dict[Swap, float]) -> Program[Scored]:
-        places = dict.fromkeys(swap.place for swap in sorted(worth, key=lambda swap: -worth[swap]))
-        now = start
-        for place in places:
-            options = [NextText(_with(now.text, swap), place) for swap in worth if swap.place == place]
-            options = yield from allowed(a, now, options, self.constraints)
-            scored = yield from a.score([o.text for o in options], [o.similarity for o in options])
-            now = max([now, *scored], key=lambda text: text.score)
-            if now.success:
-                break
-        return now
+    def _climb(self, a: Attempt, start: Scored, gains: Mapping[Swap, float]) -> Program[Scored]:
+        """Edit the places in the order of their best gain; at each, again whatever helps most by then."""
+        by_gain = sorted(gains, key=lambda swap: -gains[swap])
+
+        def propose(now: Scored, place: int) -> Program[list[NextText]]:
+            return [NextText(swap.made_in(now.text), place) for swap in gains if swap.place == place]
+            yield  # no question is needed, but a program is a generator
+
+        places = dict.fromkeys(swap.place for swap in by_gain)
+        explore = exploring(a, propose, self.constraints)
+        return (yield from greedy(start, places, explore, keep=keep_highest))
 
     def _refused(self, a: Attempt, found: Scored) -> Program[set[Swap]]:
-        refused: set[Swap] = set()
-        for without in with_one_undone(found.text):
-            place = next(i for i, (w, o) in enumerate(zip(found.text.words, without.words, strict=True)) if w != o)
-            option = NextText(found.text, place)
-            passed = yield from allowed(a, found._replace(text=without), [option], self.checks)
-            if not passed:
-                refused.add(Swap(place, option.word))
-        return refused
-
-
-def _with(text: Text, swap: Swap) -> Text:
-    return text.replace(swap.place, swap.word)
+        """The edits that a check does not let pass, each looked at in the text that holds them all."""
+        edits = zip(found.text.edits(), with_one_undone(found.text), strict=True)
+        looks = [
+            (
+                Swap(edit.position, edit.after),
+                found._replace(text=without),
+                [NextText(found.text, edit.position)],
+            )
+            for edit, without in edits
+        ]
+        passed = yield from gather([allowed(a, without, option, self.checks) for _, without, option in looks])
+        return {swap for (swap, _, _), options in zip(looks, passed, strict=True) if not options}
