@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from unfooled.attacks.parts.english import (
         GoodGrammar,
         InForm,
+        Interchangeable,
         MaxChangedShare,
         ProtectedWords,
         RelatedWords,
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
     from unfooled.attacks.parts.gradient_importance import Gradient
     from unfooled.attacks.parts.importance import Deletion, Masking, RandomOrder, TemporalScore
     from unfooled.attacks.parts.masks import FillMask, MaskAndFill
+    from unfooled.attacks.parts.planned import PlannedSwap
     from unfooled.attacks.parts.search import GreedySwap
     from unfooled.attacks.parts.selection import AttentionSelect, GreedySelect
-    from unfooled.attacks.parts.sources import Datamuse, UserTable, WordNetSynonyms
-    from unfooled.attacks.parts.undoing import UndoingFill, UndoingSwap
+    from unfooled.attacks.parts.sources import Datamuse, InAll, Several, UserTable, WordNetSynonyms
 
 __all__ = [
     "AttentionSelect",
@@ -49,22 +50,24 @@ __all__ = [
     "Grammar",
     "GreedySelect",
     "GreedySwap",
+    "InAll",
     "InForm",
+    "Interchangeable",
     "MaskAndFill",
     "Masking",
     "MaxChangedShare",
     "MaxCharacterEdits",
     "Neighbours",
     "OnlyClass",
+    "PlannedSwap",
     "ProtectedWords",
     "RandomOrder",
     "RelatedWords",
     "SamePartOfSpeech",
     "SentenceSimilarity",
+    "Several",
     "Targeted",
     "TemporalScore",
-    "UndoingFill",
-    "UndoingSwap",
     "Untargeted",
     "UserTable",
     "WordNetSynonyms",
@@ -82,22 +85,24 @@ _HOMES = {
     "Grammar": "fluency",
     "GreedySelect": "selection",
     "GreedySwap": "search",
+    "InAll": "sources",
     "InForm": "english",
+    "Interchangeable": "english",
     "MaskAndFill": "masks",
     "Masking": "importance",
     "MaxChangedShare": "english",
     "MaxCharacterEdits": "constraints",
     "Neighbours": "candidates",
     "OnlyClass": "goals",
+    "PlannedSwap": "planned",
     "ProtectedWords": "english",
     "RandomOrder": "importance",
     "RelatedWords": "english",
     "SamePartOfSpeech": "constraints",
     "SentenceSimilarity": "constraints",
+    "Several": "sources",
     "Targeted": "goals",
     "TemporalScore": "importance",
-    "UndoingFill": "undoing",
-    "UndoingSwap": "undoing",
     "Untargeted": "goals",
     "UserTable": "sources",
     "WordNetSynonyms": "sources",

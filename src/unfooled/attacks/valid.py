@@ -27,18 +27,16 @@ from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.constraints import Constraint, SentenceSimilarity
 from unfooled.attacks.parts.english import (
     GoodGrammar,
-    InAll,
     InForm,
     Interchangeable,
     MaxChangedShare,
     ProtectedWords,
     RelatedWords,
-    Several,
 )
 from unfooled.attacks.parts.fluency import Fluency
 from unfooled.attacks.parts.masks import FillMask
 from unfooled.attacks.parts.planned import PlannedSwap
-from unfooled.attacks.parts.sources import WordNetSynonyms
+from unfooled.attacks.parts.sources import InAll, Several, WordNetSynonyms
 
 _VALID: tuple[Constraint, ...] = (
     MaxChangedShare(most=0.25, words=4),
