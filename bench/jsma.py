@@ -10,15 +10,15 @@ word, and a look whether the label has flipped.
 
 from __future__ import annotations
 
-import argparse
 import json
-import time
+from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from bench_data import Row, read_jsonl
+from plain_loop import in_turns, read_arguments
 from protocol import one_thread
 
 WORDS, MOST, DICTIONARY, GOAL = 250, 35, 20_000, 5.0
@@ -37,7 +37,7 @@ def as_single_tokens(rows: Sequence[Row], victim: Any) -> list[Row]:
     return kept
 
 
-def plain_loop(victim: Any, rows: Sequence[Row]) -> list[tuple[str, str]]:
+def reviews_one_by_one(victim: Any, rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Outcome and text of each review, one after the other."""
     import torch
 
@@ -85,55 +85,19 @@ def measure(victim: Any, rows: Sequence[Row], blocks: int, block: int) -> dict[s
     recipe = with_setting(load_recipe("jsma"), "search.size", str(DICTIONARY))
     recipe = with_setting(recipe, "search.most", str(MOST))
     session = Session(victim, recipe)
-    warm = rows[blocks * block :]
-    plain_loop(victim, warm)
-    unfooled(session, warm, 10**6)
-    seconds: dict[str, list[float]] = {"loop": [], "unfooled": []}
-    cpu: dict[str, list[float]] = {"loop": [], "unfooled": []}
-    outcomes: dict[str, int] = {}
-    same = changed = 0
-    for number in range(blocks):
-        part = rows[number * block : (number + 1) * block]
-        answers: dict[str, list[Any]] = {}
-        for side in ("loop", "unfooled") if number % 2 == 0 else ("unfooled", "loop"):
-            started, cpu_started = time.perf_counter(), time.process_time()
-            answers[side] = (
-                plain_loop(victim, part) if side == "loop" else unfooled(session, part, number * block)
-            )
-            seconds[side].append(time.perf_counter() - started)
-            cpu[side].append(time.process_time() - cpu_started)
-        for theirs, ours in zip(answers["loop"], answers["unfooled"], strict=True):
-            same += theirs == ours[:2]
-            changed += ours[2]
-            outcomes[ours[0]] = outcomes.get(ours[0], 0) + 1
-    ratios = [a / b for a, b in zip(seconds["loop"], seconds["unfooled"], strict=True)]
-    total = blocks * block
-    return {
+    loop, ours = partial(reviews_one_by_one, victim), partial(unfooled, session)
+    figures, found = in_turns(rows, blocks, block, loop, ours, texts="reviews", step="word")
+    return figures | {
         "scenario": "jsma",
         "goal": GOAL,
-        "blocks": blocks,
-        "examples_per_block": block,
         "dictionary": len(victim.vocabulary()[:DICTIONARY]),
-        "seconds": {side: sum(values) for side, values in seconds.items()},
-        "reviews_per_minute": {side: 60 * total / sum(values) for side, values in seconds.items()},
-        "milliseconds_per_word": {side: 1000 * sum(v) / max(1, changed) for side, v in seconds.items()},
-        "ratios": ratios,
-        "ratio": median(ratios),
-        "cpu_ratio": median(a / b for a, b in zip(cpu["loop"], cpu["unfooled"], strict=True)),
-        "words_changed": changed,
-        "outcomes": outcomes,
-        "same": same,
-        "examples": total,
+        "words_changed": sum(changed for _, _, changed in found),
+        "outcomes": dict(Counter(outcome for outcome, _, _ in found)),
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--victim", type=Path, required=True)
-    parser.add_argument("--reviews", type=Path, required=True)
-    parser.add_argument("--blocks", type=int, default=3)
-    parser.add_argument("--block", type=int, default=400)
-    args = parser.parse_args()
+    args = read_arguments(__doc__, "--reviews", "JSONL with text and label", block=400)
     one_thread()
     import torch
 
@@ -141,7 +105,7 @@ def main() -> None:
 
     torch.set_num_threads(1)
     victim = load_victim(f"hf:{args.victim}")
-    rows = as_single_tokens(read_jsonl(args.reviews), victim)[: args.blocks * args.block + 3]
+    rows = as_single_tokens(read_jsonl(Path(args.rows)), victim)[: args.blocks * args.block + 3]
     if len(rows) < args.blocks * args.block:
         raise SystemExit(f"only {len(rows)} reviews are long enough")
     print(json.dumps(measure(victim, rows, args.blocks, args.block)))

@@ -17,24 +17,22 @@ steady it is. The ratio of CPU times beside it does not see other programs that 
 
 
 def write_report(results: dict[str, Any]) -> str:
-    others = ("workers", "jsma", "one-word", "translation", "switch", "startup")
-    scenarios = [scenario for name, scenario in results["scenarios"].items() if name not in others]
+    sections = {
+        "workers": _workers,
+        "jsma": _jsma,
+        "one-word": _one_word,
+        "translation": _translation,
+        "switch": _switch,
+        "startup": _startup,
+    }
+    scenarios = [scenario for name, scenario in results["scenarios"].items() if name not in sections]
     parts = [HEAD, _machine(results)]
     if scenarios:
         parts += [_speed(scenarios), _agreement(scenarios), _models(scenarios), _limit(scenarios)]
         parts.append(_masked(scenarios))
-    if "workers" in results["scenarios"]:
-        parts.append(_workers(results["scenarios"]["workers"]))
-    if "jsma" in results["scenarios"]:
-        parts.append(_jsma(results["scenarios"]["jsma"]))
-    if "one-word" in results["scenarios"]:
-        parts.append(_one_word(results["scenarios"]["one-word"]))
-    if "translation" in results["scenarios"]:
-        parts.append(_translation(results["scenarios"]["translation"]))
-    if "switch" in results["scenarios"]:
-        parts.append(_switch(results["scenarios"]["switch"]))
-    if "startup" in results["scenarios"]:
-        parts.append(_startup(results["scenarios"]["startup"]))
+    for name, section in sections.items():
+        if name in results["scenarios"]:
+            parts.append(section(results["scenarios"][name]))
     if scenarios:
         parts += [_explanations(scenarios), _differences(scenarios)]
     return "\n".join(part for part in parts if part)
@@ -239,55 +237,47 @@ def _workers(found: dict[str, Any]) -> str:
 
 
 def _jsma(found: dict[str, Any]) -> str:
-    speed, word = found["reviews_per_minute"], found["milliseconds_per_word"]
-    head = ("blocks × reviews", "loop, reviews/min", "Unfooled, reviews/min", "ratio (range)")
-    head += (
-        "ratio of CPU time",
-        "goal",
-        "met",
-        "ms per changed word, loop / Unfooled",
-        "same outcome and text",
-    )
-    row = (
-        f"{found['blocks']} × {found['examples_per_block']}" + (" (quick)" if found.get("quick") else ""),
-        f"{speed['loop']:.0f}",
-        f"{speed['unfooled']:.0f}",
-        f"**{found['ratio']:.2f}×** ({min(found['ratios']):.2f}–{max(found['ratios']):.2f})",
-        f"{found['cpu_ratio']:.2f}×",
-        f"{found['goal']:g}×",
-        "yes" if found["ratio"] >= found["goal"] else "**no**",
-        f"{word['loop']:.1f} / {word['unfooled']:.1f}",
-        f"{percent(found['same'] / found['examples'])} ({found['same']}/{found['examples']})",
-    )
     note = (
         "\nAgainst a 64-unit LSTM on IMDB: 250 words, at most 35 changed, a dictionary"
         f" of {found['dictionary']:,} words. The loop handles one review at a time: a forward and a backward"
         " pass, a product with the dictionary, a word, and a forward pass to see whether the label has"
         " flipped.\n"
     )
-    return "## JSMA beside a plain loop\n\n" + table(head, [row]) + note
+    shown = _beside_loop(
+        found, "reviews", found["milliseconds_per_word"], "changed word", "outcome and text", digits=0
+    )
+    return "## JSMA beside a plain loop\n\n" + shown + note
 
 
 def _translation(found: dict[str, Any]) -> str:
-    speed, query = found["sentences_per_minute"], found["milliseconds_per_query"]
-    head = ("blocks × sentences", "loop, sentences/min", "Unfooled, sentences/min", "ratio (range)")
-    head += ("ratio of CPU time", "goal", "met", "ms per query, loop / Unfooled", "same sentence and output")
-    row = (
-        f"{found['blocks']} × {found['examples_per_block']}" + (" (quick)" if found.get("quick") else ""),
-        f"{speed['loop']:.1f}",
-        f"{speed['unfooled']:.1f}",
-        f"**{found['ratio']:.2f}×** ({min(found['ratios']):.2f}–{max(found['ratios']):.2f})",
-        f"{found['cpu_ratio']:.2f}×",
-        f"{found['goal']:g}×",
-        "yes" if found["ratio"] >= found["goal"] else "**no**",
-        f"{query['loop']:.1f} / {query['unfooled']:.1f}",
-        f"{percent(found['same'] / found['examples'])} ({found['same']}/{found['examples']})",
-    )
     note = (
         "\nThe attack `typo@important` on the reference Transformer, Multi30k en → de. The loop translates"
         " one text at a time with the library's `generate`.\n"
     )
-    return "## Translation beside a loop over single texts\n\n" + table(head, [row]) + note
+    shown = _beside_loop(
+        found, "sentences", found["milliseconds_per_query"], "query", "sentence and output", digits=1
+    )
+    return "## Translation beside a loop over single texts\n\n" + shown + note
+
+
+def _beside_loop(
+    found: dict[str, Any], texts: str, cost: dict[str, float], step: str, same: str, *, digits: int
+) -> str:
+    speed = found[f"{texts}_per_minute"]
+    head = (f"blocks × {texts}", f"loop, {texts}/min", f"Unfooled, {texts}/min", "ratio (range)")
+    head += ("ratio of CPU time", "goal", "met", f"ms per {step}, loop / Unfooled", f"same {same}")
+    row = (
+        f"{found['blocks']} × {found['examples_per_block']}" + (" (quick)" if found.get("quick") else ""),
+        f"{speed['loop']:.{digits}f}",
+        f"{speed['unfooled']:.{digits}f}",
+        f"**{found['ratio']:.2f}×** ({min(found['ratios']):.2f}–{max(found['ratios']):.2f})",
+        f"{found['cpu_ratio']:.2f}×",
+        f"{found['goal']:g}×",
+        "yes" if found["ratio"] >= found["goal"] else "**no**",
+        f"{cost['loop']:.1f} / {cost['unfooled']:.1f}",
+        f"{percent(found['same'] / found['examples'])} ({found['same']}/{found['examples']})",
+    )
+    return table(head, [row])
 
 
 def _one_word(found: dict[str, Any]) -> str:

@@ -9,21 +9,19 @@ is kept (`typo@important`). The loop asks the library's `generate` about one tex
 
 from __future__ import annotations
 
-import argparse
 import json
-import time
 from collections.abc import Sequence
-from pathlib import Path
-from statistics import median
+from functools import partial
 from typing import Any
 
+from plain_loop import in_turns, read_arguments
 from protocol import one_thread
 
 GOAL = 5.0
 LETTERS = 3
 
 
-def plain_loop(victim: Any, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def sentences_one_by_one(victim: Any, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The attacked sentence and its translation, one sentence after the other."""
     import torch
 
@@ -74,51 +72,14 @@ def measure(victim: Any, pairs: Sequence[tuple[str, str]], blocks: int, block: i
     from unfooled.core.session import Session
 
     session = Session(victim, load_recipe("typo@important"))
-    warm = pairs[blocks * block :]
-    plain_loop(victim, warm)
-    unfooled(session, warm, 10**6)
-    sides = ("loop", "unfooled")
-    seconds: dict[str, list[float]] = {side: [] for side in sides}
-    cpu: dict[str, list[float]] = {side: [] for side in sides}
-    same = queries = 0
-    for number in range(blocks):
-        part = pairs[number * block : (number + 1) * block]
-        answers: dict[str, list[Any]] = {}
-        for side in sides if number % 2 == 0 else sides[::-1]:
-            started, cpu_started = time.perf_counter(), time.process_time()
-            answers[side] = (
-                plain_loop(victim, part) if side == "loop" else unfooled(session, part, number * block)
-            )
-            seconds[side].append(time.perf_counter() - started)
-            cpu[side].append(time.process_time() - cpu_started)
-        for theirs, ours in zip(answers["loop"], answers["unfooled"], strict=True):
-            same += theirs == ours[:2]
-            queries += ours[2]
-    ratios = [a / b for a, b in zip(seconds["loop"], seconds["unfooled"], strict=True)]
-    total = blocks * block
-    return {
-        "scenario": "translation",
-        "goal": GOAL,
-        "blocks": blocks,
-        "examples_per_block": block,
-        "sentences_per_minute": {side: 60 * total / sum(values) for side, values in seconds.items()},
-        "milliseconds_per_query": {side: 1000 * sum(v) / max(1, queries) for side, v in seconds.items()},
-        "ratios": ratios,
-        "ratio": median(ratios),
-        "cpu_ratio": median(a / b for a, b in zip(cpu["loop"], cpu["unfooled"], strict=True)),
-        "queries": queries,
-        "same": same,
-        "examples": total,
-    }
+    loop, ours = partial(sentences_one_by_one, victim), partial(unfooled, session)
+    figures, found = in_turns(pairs, blocks, block, loop, ours, texts="sentences", step="query")
+    queries = sum(asked for _, _, asked in found)
+    return figures | {"scenario": "translation", "goal": GOAL, "queries": queries}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--victim", type=Path, required=True)
-    parser.add_argument("--data", required=True, help="SOURCE_FILE,TARGET_FILE")
-    parser.add_argument("--blocks", type=int, default=3)
-    parser.add_argument("--block", type=int, default=40)
-    args = parser.parse_args()
+    args = read_arguments(__doc__, "--data", "SOURCE_FILE,TARGET_FILE", block=40)
     one_thread()
     import torch
 
@@ -127,7 +88,7 @@ def main() -> None:
 
     torch.set_num_threads(1)
     victim = load_victim(str(args.victim))
-    rows = load_parallel(args.data, limit=args.blocks * args.block + 2)
+    rows = load_parallel(args.rows, limit=args.blocks * args.block + 2)
     pairs = [(row.content[0][1], row.reference) for row in rows if not row.problem]
     print(json.dumps(measure(victim, pairs, args.blocks, args.block)))
 

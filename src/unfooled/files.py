@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from unfooled.errors import RunFileError, UserError
+
 _PART = ".part"
 FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # how a cell begins that a spreadsheet may run
 
@@ -40,6 +42,45 @@ def whole_file(path: Path) -> Iterator[Path]:
 def write_whole(path: Path, text: str) -> None:
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
+
+
+def write_named(
+    path: Path,
+    text: str,
+    error: type[UserError] = RunFileError,
+    remedy: str = "free some space or choose another path",
+) -> Path:
+    """What a user has named, with the folders above it; what stands in its way is told with a remedy."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")  # a pipe, say: nothing can be moved into its place
+        else:
+            write_whole(path.resolve(), text)
+    except OSError as reason:
+        raise error(f"{path}: cannot be written ({reason.strerror or reason})", remedy) from reason
+    return path
+
+
+def read_named(path: Path, what: str, error: type[UserError], remedy: str) -> str:
+    """The text of a file that a user has named; `what` it should be is told where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as reason:
+        raise error(f"{path}: {what} cannot be read ({reason.strerror})", remedy) from reason
+    except UnicodeDecodeError as reason:
+        raise error(f"{path}: {what} is not UTF-8 ({reason})", "save it as UTF-8") from reason
+
+
+def read_object(path: Path, error: type[UserError], other: str, remedy: str) -> dict[str, Any]:
+    """The JSON object in a file; `other` is said of a file that holds something else."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as reason:
+        raise error(f"{path} is not JSON: {reason}", remedy) from reason
+    if not isinstance(content, dict):
+        raise error(f"{path} {other}", remedy)
+    return content
 
 
 def write_json(path: Path, content: Any, *, indent: int = 2) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toys import Answering, attack_one, encoder, linear, neighbours, tags
+from toys import Answering, attack_one, encoder, linear, neighbours, tags, toy_recipe
 from unfooled.attacks.checks import check_recipe
 from unfooled.attacks.parts.candidates import CharacterEdits, Neighbours, edit_characters
 from unfooled.attacks.parts.constraints import SamePartOfSpeech, SentenceSimilarity, edit_distance, on_scale
@@ -36,14 +36,7 @@ WEIGHTS = {"superb": 0.3, "pleasant": 0.1, "film": 0.02, "okay": 0.05, "passable
 
 def swap(**changes: Any) -> Recipe:
     search = GreedySwap(importance=Deletion(), candidates=Neighbours(), constraints=())
-    return Recipe(
-        name="toy",
-        version="test",
-        summary="",
-        paper="",
-        goal=Untargeted(),
-        search=dataclasses.replace(search, **changes),
-    )
+    return toy_recipe(dataclasses.replace(search, **changes))
 
 
 def oracles(table: dict[str, list[str]], weights: Any = WEIGHTS, **more: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pytest
 
 from recheck import recheck
 from reviews import sentences
-from toys import Answering, attack_one, encoder, linear, tags
+from toys import Answering, attack_one, encoder, linear, tags, toy_recipe
 from unfooled.attacks.checks import TEXTS, check_recipe
 from unfooled.attacks.parts import masks
 from unfooled.attacks.parts.constraints import NextText, SamePartOfSpeech, SentenceSimilarity
@@ -58,14 +58,7 @@ def gaps(oracle: Answering) -> list[str]:
 
 def bae(mode: Mode, **changes: Any) -> Recipe:
     search = MaskAndFill(mode=mode, importance=Deletion(), fill=FillMask(), constraints=())
-    return Recipe(
-        name="toy",
-        version="test",
-        summary="",
-        paper="",
-        goal=Untargeted(),
-        search=dataclasses.replace(search, **changes),
-    )
+    return toy_recipe(dataclasses.replace(search, **changes))
 
 
 def oracles(table: Mapping[str, Sequence[str]], weights: Any = WEIGHTS, **more: Any) -> dict[str, Any]:
@@ -467,30 +460,18 @@ class Small(NamedTuple):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
-    torch: Any = pytest.importorskip("torch")
-    transformers: Any = pytest.importorskip("transformers")
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
     sentence_transformers: Any = pytest.importorskip("sentence_transformers")
+    from tiny_models import save_bert
     from unfooled.resources.encoders import quiet
 
     path = tmp_path_factory.mktemp("models")
     words = sorted(set(re.findall(r"\w+", FILLERS + " ".join(text for text, _ in sentences(60)))))
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, "##s", "##ing", ".", ","]
-    (path / "vocab.txt").write_text("\n".join(vocabulary), "utf-8")
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=128,
-        initializer_range=0.3,
-    )
+    for name, kind in {"masked-lm": "BertForMaskedLM", "body": "BertModel"}.items():
+        pieces = [*words, "##s", "##ing", ".", ","]
+        save_bert(path / name, pieces, hidden=32, positions=128, kind=kind, initializer_range=0.3)
     with quiet():
-        tokenizer = transformers.BertTokenizer(vocab=str(path / "vocab.txt"), model_max_length=128)
-        for name, kind in {"masked-lm": "BertForMaskedLM", "body": "BertModel"}.items():
-            getattr(transformers, kind)(config).save_pretrained(path / name)
-            tokenizer.save_pretrained(path / name)
         sentence_transformers.SentenceTransformer(str(path / "body"), device="cpu").save(
             str(path / "encoder")
         )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toys import Answering, attack_one, encoder, linear, neighbours
+from toys import Answering, attack_one, encoder, linear, neighbours, toy_recipe
 from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.constraints import NextText
 from unfooled.attacks.parts.fluency import Fluency, Grammar
@@ -21,7 +21,7 @@ from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.search import GreedySwap
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe, load_part, load_recipe, recipe_from_json, with_constraint
+from unfooled.core.recipe import load_part, load_recipe, recipe_from_json, with_constraint
 from unfooled.errors import MissingExtraError, ResourceError, UnknownNameError
 from unfooled.plugins import registry
 from unfooled.resources import grammar, store
@@ -135,14 +135,6 @@ def test_smollm2_tells_english_from_nonsense() -> None:
     )
     fluent, odd, shuffled = (score.perplexity for score in scores)
     assert fluent < odd < shuffled
-
-
-def test_absent_models_are_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UNFOOLED_CACHE", str(tmp_path))
-    with pytest.raises(ResourceError, match="unfooled resources get smollm2"):
-        open_fluency("smollm2")
-    with pytest.raises(ResourceError, match="unfooled resources get trigram"):
-        open_fluency("")
 
 
 # -- grammar ---------------------------------------------------------------------------------------
@@ -325,15 +317,8 @@ def test_in_an_attack() -> None:
     }
     found = {}
     for constraints in ((), (Fluency(2.0, model="toy"), Grammar(checker="toy"))):
-        recipe = Recipe(
-            name="toy",
-            version="1",
-            summary="s",
-            paper="p",
-            goal=Untargeted(),
-            search=GreedySwap(
-                importance=Deletion(), candidates=Neighbours(table="toy"), constraints=constraints
-            ),
+        recipe = toy_recipe(
+            GreedySwap(importance=Deletion(), candidates=Neighbours(table="toy"), constraints=constraints)
         )
         assert recipe_from_json(recipe.to_json()) == recipe
         found[len(constraints)] = attack_one(recipe, oracles, "the film is good").perturbed

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toys import Answering, attack_one, encoder, tags
+from toys import Answering, attack_one, encoder, tags, toy_recipe
 from unfooled import attack
 from unfooled.attacks.jsma import RECIPES, Jsma
 from unfooled.attacks.parts.constraints import SamePartOfSpeech
-from unfooled.attacks.parts.goals import Targeted, Untargeted
+from unfooled.attacks.parts.goals import Targeted
 from unfooled.core.questions import Projection, Pull, mark
 from unfooled.core.recipe import Recipe, load_recipe, recipe_from_json, with_setting
 from unfooled.core.result import Example, Result
@@ -27,9 +27,7 @@ from word_toys import VectorVictim, scored_by
 
 
 def recipe(goal: Any = None, **settings: Any) -> Recipe:
-    return Recipe(
-        name="toy", version="test", summary="", paper="", goal=goal or Untargeted(), search=Jsma(**settings)
-    )
+    return toy_recipe(Jsma(**settings), goal)
 
 
 def run(text: str | Mapping[str, str], victim: VectorVictim | None = None, **settings: Any) -> Result:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from toys import Answering, attack_one, encoder, linear, neighbours
+from toys import Answering, attack_one, encoder, linear, neighbours, toy_recipe
 from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.constraints import NextText, SentenceSimilarity
 from unfooled.attacks.parts.english import (
@@ -205,10 +205,6 @@ def test_one_change_is_always_allowed() -> None:
         MaxChangedShare(0.5, words=0)
 
 
-def recipe(search: Any) -> Recipe:
-    return Recipe(name="toy", version="1", summary="s", paper="p", goal=Untargeted(), search=search)
-
-
 def test_candidates_take_the_form_of_the_word() -> None:
     forms = {"see": "Saw", "watched": "watched", "eye": ""}
     oracles = {
@@ -219,11 +215,13 @@ def test_candidates_take_the_form_of_the_word() -> None:
     search = GreedySwap(
         importance=Deletion(), candidates=InForm(sources=(Neighbours(table="toy"),)), constraints=()
     )
-    assert attack_one(recipe(search), oracles, "Watched").perturbed == "Saw"
+    assert attack_one(toy_recipe(search), oracles, "Watched").perturbed == "Saw"
 
 
 def planned(checks: Any = (), **settings: Any) -> Recipe:
-    return recipe(PlannedSwap(candidates=Neighbours(table="toy"), constraints=(), checks=checks, **settings))
+    return toy_recipe(
+        PlannedSwap(candidates=Neighbours(table="toy"), constraints=(), checks=checks, **settings)
+    )
 
 
 def test_a_planned_search_tries_every_word_and_makes_the_best_edits_first() -> None:
@@ -264,6 +262,21 @@ def test_what_a_check_refuses_is_not_made_again() -> None:
     oracles["neighbours:toy"] = neighbours({"good": ["bad"]})
     refused = attack_one(planned(careful), oracles, "a good plot")
     assert (refused.outcome, refused.perturbed) == ("failure", "a good plot")
+
+
+def test_a_success_is_checked_though_the_budget_is_spent() -> None:
+    oracles = {
+        "victim": linear({"good": 0.3, "bad": -0.3, "worst": -0.4}),
+        "neighbours:toy": neighbours({"good": ["bad", "worst"]}),
+        "fluency:toy": Answering(lambda text: Score(-9.0 if "bad" in text else -1.0, 1)),
+    }
+    careful = (Fluency(most_loss=5.0, model="toy", against="current"),)
+    plain = attack_one(planned(), oracles, "a good plot", budget=2)
+    assert (plain.outcome, plain.perturbed, plain.queries) == ("success", "a bad plot", 2)
+    checked = attack_one(planned(careful), oracles, "a good plot", budget=2)
+    assert (checked.outcome, checked.perturbed) == ("failure", "a good plot")
+    assert "budget" in plain.note
+    assert "budget" in checked.note
 
 
 def test_slow_models_are_asked_of_successes_only() -> None:

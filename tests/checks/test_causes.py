@@ -20,7 +20,7 @@ from unfooled.checks.illusions.fresh_process import ask_in_fresh_process, packed
 from unfooled.checks.illusions.rewrites import lightly, padded
 from unfooled.checks.illusions.survivors import STATE
 from unfooled.cli.app import app
-from unfooled.cli.exits import Exit
+from unfooled.cli.command import Exit
 from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
 from unfooled.errors import VictimError

@@ -12,11 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 from reviews import sentences, write_csv
-from unfooled.checks.transfer import Transfer, TransferObserver, stored_transfers, transfer
+from unfooled.checks.transfer import Transfer, stored_transfers, transfer
 from unfooled.cli.app import app
 from unfooled.core.result import Result
 from unfooled.data.dataset import Dataset
 from unfooled.errors import DataError, RunFileError, UserError
+from unfooled.progress import ProgressObserver
 from unfooled.runs.attack import attack
 from unfooled.runs.file import RunFile
 from unfooled.text import Edit
@@ -117,9 +118,9 @@ def test_what_cannot_be_scored_is_an_error_and_in_no_rate(tmp_path: Path) -> Non
 def test_it_is_kept_beside_the_run_and_read_again(tmp_path: Path) -> None:
     run, seen = write_run(tmp_path / "run", ROWS), []
 
-    class Watching(TransferObserver):
-        def started(self, name: str, total: int) -> None:
-            seen.append((name, total))
+    class Watching(ProgressObserver):
+        def started(self, total: int, done: int = 0, *, what: str = "") -> None:
+            seen.append((what, total))
 
     first = transfer(run, by_table(TABLE, name="other"), observer=Watching())
     assert transfer(run, by_table(TABLE, name="other"), observer=Watching()) == first

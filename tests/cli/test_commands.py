@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -14,15 +15,17 @@ import pytest
 from typer.testing import CliRunner
 
 from unfooled.cli.app import COMMANDS, app
+from unfooled.cli.attack import Attack
 from unfooled.cli.command import Command, argument, option
+from unfooled.cli.evaluate import Evaluate
 from unfooled.cli.options import Data
-from unfooled.cli.values import pairs, settings, several
 from unfooled.core.recipe import load_recipe, with_setting
 from unfooled.core.victim import as_type as victim_value
 from unfooled.defenses.settings import as_type as method_value
 from unfooled.errors import UserError
 from unfooled.plugins import registry
 from unfooled.training.families import find_family, settle
+from unfooled.values import pairs, settings, several
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +79,24 @@ def test_its_help_has_its_own_options_first_and_a_changed_default() -> None:
     told = invoke("probe", "--help").output
     assert told.index("--count") < told.index("--text-column")
     assert "datasets folder. [default: train]" in " ".join(told.split())
+    assert told.index("--split") < told.index("--text-column")  # named again in the class, for its place
     assert "--no-dry" not in told
+
+
+def test_every_command_that_takes_an_attack_changes_it_alike() -> None:
+    given: dict[str, Any] = {
+        "data": "d.csv",
+        "attack": "bae-r",
+        "encoder": "potion",
+        "masked_lm": "trigram",
+        "set_": ("search.fill.most=7",),
+    }
+    first = Attack(model="fake", **given).recipe()
+    assert first == Evaluate(models=("base=fake",), **given).recipe()
+    assert {"encode:potion", "fill:trigram"} <= set(first.oracles())
+    assert '"most": 7' in json.dumps(first.to_json())
+    with pytest.raises(UserError, match="--first and --limit"):
+        Attack(model="fake", data="d.csv", first=3, limit=4).run()
 
 
 def test_listing_the_commands_imports_none_of_them() -> None:
@@ -89,7 +109,6 @@ def test_listing_the_commands_imports_none_of_them() -> None:
         "unfooled.cli",
         "unfooled.cli.app",
         "unfooled.cli.command",
-        "unfooled.cli.exits",
         "unfooled.errors",
         "unfooled.plugins",
     }

@@ -57,7 +57,7 @@ def small_word_list(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_step_alone(step: str, text: str, wanted: str) -> None:
     found = clean(text, step)
     assert found.text == wanted
-    assert found.undone() == text
+    assert found.put_back(()) == text
 
 
 def test_a_whole_tweet() -> None:
@@ -69,7 +69,7 @@ def test_a_whole_tweet() -> None:
         Change(13, 2, "   ", " "),
         Change(21, 8, "&amp;", "&"),
     )
-    assert found.undone() == found.original
+    assert found.put_back(()) == found.original
 
 
 def test_steps_are_made_in_one_order_whatever_the_order_they_are_named_in() -> None:
@@ -122,7 +122,7 @@ TWEETS = st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=12).map(" ".j
 @settings(max_examples=200, deadline=None)
 def test_cleaning_can_always_be_undone(text: str, steps: list[str]) -> None:
     found = clean(text, steps)
-    assert found.undone() == text
+    assert found.put_back(()) == text
     assert len(found.spans) == len(found.text)
     # Stretches of the original stand in its order, and changes say exactly what differs.
     starts = [start for start, _ in found.spans]

@@ -20,7 +20,7 @@ from unfooled.core import session
 from unfooled.data.dataset import Dataset
 from unfooled.defenses import fact
 from unfooled.defenses.adversarial_training import AttackInLoop
-from unfooled.defenses.harden import harden
+from unfooled.defenses.harden import Hardened, harden
 from unfooled.defenses.methods import all_methods, find_method
 from unfooled.defenses.row_log import RowLog
 from unfooled.defenses.switch import Switch, as_text
@@ -280,6 +280,10 @@ def test_augment_with_samples(base: dict[str, str], tmp_path: Path) -> None:
         harden(base["lstm"], singles(), method="retune", out=tmp_path / "x", samples=samples)
 
 
+def harden_by_attack(model: str, out: Path, options: dict[str, Any], seen: Seen) -> Hardened:
+    return harden(model, singles(), method="adversarial-training", out=out, options=options, observer=seen)
+
+
 def test_adversarial_training_attacks_the_model_of_the_moment(
     base: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,14 +300,7 @@ def test_adversarial_training_attacks_the_model_of_the_moment(
     monkeypatch.setattr(AttackInLoop, "extras", watched)
     seen = Seen()
     options = {"attack": "deepwordbug", "share": 0.5, "budget": 60, "epochs": 2}
-    done = harden(
-        base["lstm"],
-        singles(),
-        method="adversarial-training",
-        out=tmp_path / "at",
-        options=options,
-        observer=seen,
-    )
+    done = harden_by_attack(base["lstm"], tmp_path / "at", options, seen)
     assert done.trained is not None
     assert len(fooled) == 2
     assert any(fooled)
@@ -316,14 +313,7 @@ def test_adversarial_training_fits_its_attack_to_the_model(base: dict[str, str],
     # gs-gr draws its words from the model's own vocabulary, which it only knows once it is fitted.
     seen = Seen()
     options = {"attack": "gs-gr", "share": 0.3, "budget": 200, "epochs": 1}
-    harden(
-        base["lstm"],
-        singles(),
-        method="adversarial-training",
-        out=tmp_path / "at",
-        options=options,
-        observer=seen,
-    )
+    harden_by_attack(base["lstm"], tmp_path / "at", options, seen)
     lines = (tmp_path / "at").rglob("attacked-0.jsonl")
     assert not [line for path in lines for line in path.read_text().splitlines() if '"error"' in line]
     (note,) = [note for note in seen.notes if "attacked texts fooled the model" in note]
@@ -451,32 +441,36 @@ def test_finished_is_finished(base: dict[str, str], tmp_path: Path) -> None:
 # -- mistakes --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("fact", {"wrods": 2}, "fact has no setting 'wrods'"),
+        ("fact", {"words": "two"}, "words=two is not a whole number"),
+        ("fact", {"words": 0}, "words=0 makes no sense"),
+        ("fact", {"weight": -1}, "weight=-1"),
+        ("fact", {"fresh": "perhaps"}, "fresh=perhaps"),
+        ("retune", {"epochs": 0}, "epochs=0"),
+        ("retune", {"keep": "first"}, "keep=first"),
+        ("adversarial-training", {"share": 2}, "share=2"),
+        ("freelb", {"steps": 0}, "steps=0"),
+    ],
+)
+def test_mistakes_in_settings_are_named(
+    base: dict[str, str], tmp_path: Path, method: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        harden(base["lstm"], singles(), method=method, out=tmp_path / "x", options=options)
+    assert not any(tmp_path.rglob("*.safetensors"))
+
+
 def test_mistakes_are_named(base: dict[str, str], tmp_path: Path) -> None:
     data, out = singles(), tmp_path / "x"
     with pytest.raises(UnknownNameError, match="no defense called 'fackt'"):
         harden(base["lstm"], data, method="fackt", out=out)
-    with pytest.raises(UserError, match="nothing to train on"):
-        harden(base["lstm"], method="fact", out=out)
-    with pytest.raises(UserError, match="fact has no setting 'wrods'"):
-        harden(base["lstm"], data, method="fact", out=out, options={"wrods": 2})
-    with pytest.raises(UserError, match="words=two is not a whole number"):
-        harden(base["lstm"], data, method="fact", out=out, options={"words": "two"})
-    with pytest.raises(UserError, match="words=0 makes no sense"):
-        harden(base["lstm"], data, method="fact", out=out, options={"words": 0})
-    with pytest.raises(UserError, match="weight=-1"):
-        harden(base["lstm"], data, method="fact", out=out, options={"weight": -1})
-    with pytest.raises(UserError, match="epochs=0"):
-        harden(base["lstm"], data, method="retune", out=out, options={"epochs": 0})
-    with pytest.raises(UserError, match="keep=first"):
-        harden(base["lstm"], data, method="retune", out=out, options={"keep": "first"})
-    with pytest.raises(UserError, match="fresh=perhaps"):
-        harden(base["lstm"], data, method="fact", out=out, options={"fresh": "perhaps"})
-    with pytest.raises(UserError, match="share=2"):
-        harden(base["lstm"], data, method="adversarial-training", out=out, options={"share": 2})
     with pytest.raises(UnknownNameError, match="no attack called"):
         harden(base["lstm"], data, method="adversarial-training", out=out, options={"attack": "nothing"})
-    with pytest.raises(UserError, match="steps=0"):
-        harden(base["lstm"], data, method="freelb", out=out, options={"steps": 0})
+    with pytest.raises(UserError, match="nothing to train on"):
+        harden(base["lstm"], method="fact", out=out)
     with pytest.raises(VictimError, match="trains torch models"):
         harden("fake", data, method="fact", out=out)
     with pytest.raises(UserError, match="is the model to harden"):

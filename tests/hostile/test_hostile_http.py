@@ -14,9 +14,10 @@ import struct
 import threading
 import tracemalloc
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -252,15 +253,27 @@ def broken_chunks(x: Exchange) -> None:
 
 # -- status --------------------------------------------------------------------------------------------
 
+# Status, body, headers.
+STATUSES: dict[str, tuple[str, bytes, *tuple[str, ...]]] = {
+    "status-500": ("500 Oops", b"stack trace \x1b[31m" * 99),
+    "status-500-with-broken-gzip": ("500 Oops", b"no gzip", "content-encoding: gzip"),
+    "too-many-requests-for-a-century": ("429 Slow down", b"later", "retry-after: 3153600000"),
+    "retry-after-infinity": ("503 Busy", b"later", "retry-after: 1e999"),
+    "retry-after-rubbish": ("503 Busy", b"later", "retry-after: NaN, tomorrow"),
+    "redirect-elsewhere": ("302 Found", b"", "location: http://127.0.0.1:9/elsewhere"),
+    "redirect-to-itself": ("307 Again", b"", "location: /classify"),
+    "redirect-to-no-address": ("301 Moved", b"", "location: http://["),
+}
 
-@fault
-def status_500(x: Exchange) -> None:
-    x.reply(b"stack trace \x1b[31m" * 99, status="500 Oops")
+
+def with_status(x: Exchange, status: str, body: bytes, headers: Sequence[str]) -> None:
+    x.reply(body, *headers, status=status)
 
 
-@fault
-def status_500_with_broken_gzip(x: Exchange) -> None:
-    x.reply(b"no gzip", "content-encoding: gzip", status="500 Oops")
+FAULTS |= {
+    name: partial(with_status, status=status, body=body, headers=headers)
+    for name, (status, body, *headers) in STATUSES.items()
+}
 
 
 @fault
@@ -268,36 +281,6 @@ def status_503_with_an_endless_body(x: Exchange) -> None:
     x.send(b"HTTP/1.1 503 Busy\r\ntransfer-encoding: chunked\r\n\r\n")
     while not x.stop.is_set():
         x.chunk(b"busy " * 10_000)
-
-
-@fault
-def too_many_requests_for_a_century(x: Exchange) -> None:
-    x.reply(b"later", "retry-after: 3153600000", status="429 Slow down")
-
-
-@fault
-def retry_after_infinity(x: Exchange) -> None:
-    x.reply(b"later", "retry-after: 1e999", status="503 Busy")
-
-
-@fault
-def retry_after_rubbish(x: Exchange) -> None:
-    x.reply(b"later", "retry-after: NaN, tomorrow", status="503 Busy")
-
-
-@fault
-def redirect_elsewhere(x: Exchange) -> None:
-    x.reply(b"", "location: http://127.0.0.1:9/elsewhere", status="302 Found")
-
-
-@fault
-def redirect_to_itself(x: Exchange) -> None:
-    x.reply(b"", "location: /classify", status="307 Again")
-
-
-@fault
-def redirect_to_no_address(x: Exchange) -> None:
-    x.reply(b"", "location: http://[", status="301 Moved")
 
 
 # -- status 200, but no answer -------------------------------------------------------------------------
@@ -351,120 +334,44 @@ def number_of_ten_thousand_digits(x: Exchange) -> None:
 
 
 @fault
-def nan(x: Exchange) -> None:
-    x.rows(lambda rows: [[float("nan"), float("nan")], *rows[1:]])
-
-
-@fault
-def infinity(x: Exchange) -> None:
-    x.rows(lambda rows: [*rows[:-1], [float("inf"), float("-inf")]])
-
-
-@fault
 def too_large_for_a_float(x: Exchange) -> None:
     rows = ["[1e999, -1e999]", *map(json.dumps, x.answer["probabilities"][1:])]
     x.reply(f'{{"probabilities": [{", ".join(rows)}]}}'.encode())
 
 
-@fault
-def whole_number_too_large_for_a_float(x: Exchange) -> None:
-    x.rows(lambda rows: [[10**400, 0], *rows[1:]])
-
-
-@fault
-def null(x: Exchange) -> None:
-    x.json(None)
-
-
-@fault
-def null_for_the_answers(x: Exchange) -> None:
-    x.json({"probabilities": None})
-
-
-@fault
-def null_for_one_text(x: Exchange) -> None:
-    x.rows(lambda rows: [None, *rows[1:]])
-
-
-@fault
-def null_for_one_class(x: Exchange) -> None:
-    x.rows(lambda rows: [[None, 1.0], *rows[1:]])
-
-
-@fault
-def negative(x: Exchange) -> None:
-    x.rows(lambda rows: [[-0.2, 1.2], *rows[1:]])
-
-
-@fault
-def single_negative_numbers(x: Exchange) -> None:
-    x.rows(lambda rows: [-0.4 for _ in rows])
-
-
-@fault
-def sums_to_two(x: Exchange) -> None:
-    x.rows(lambda rows: [[1.0, 1.0] for _ in rows])
-
-
-@fault
-def all_zero(x: Exchange) -> None:
-    x.rows(lambda rows: [[0.0, 0.0] for _ in rows])
-
-
-@fault
-def one_row_too_few(x: Exchange) -> None:
-    x.rows(lambda rows: rows[:-1])
-
-
-@fault
-def one_row_too_many(x: Exchange) -> None:
-    x.rows(lambda rows: [*rows, rows[0]])
-
-
-@fault
-def one_class_too_few(x: Exchange) -> None:
-    x.rows(lambda rows: [row[:1] for row in rows])
-
-
-@fault
-def one_class_too_many(x: Exchange) -> None:
-    x.rows(lambda rows: [[*row, 0.0] for row in rows])
-
-
-@fault
-def ragged(x: Exchange) -> None:
-    x.rows(lambda rows: [[], *rows[1:]])
-
-
-@fault
-def strings(x: Exchange) -> None:
-    x.rows(lambda rows: [["low", "high"] for _ in rows])
-
-
-@fault
-def one_string(x: Exchange) -> None:
-    x.json({"probabilities": "positive"})
-
-
-@fault
-def label_that_nobody_knows(x: Exchange) -> None:
-    x.rows(lambda rows: ["\ud800 \x1b[31m" * 1000 for _ in rows])
-
-
-@fault
-def classes_by_strange_names(x: Exchange) -> None:
-    x.rows(lambda rows: [{f"\ud800\x1b[2J{number}" * 99: 0.1 for number in range(50)} for _ in rows])
-
-
-@fault
-def class_named_twice(x: Exchange) -> None:
-    double = [{"label": name, "score": 0.5} for name in (*LABELS, "positive")]
-    x.rows(lambda rows: [double for _ in rows])
-
-
-@fault
-def error_with_status_200(x: Exchange) -> None:
-    x.json({"error": "model is loading", "estimated_time": 20})
+DOCUMENTS: dict[str, Any] = {
+    "null": None,
+    "null-for-the-answers": {"probabilities": None},
+    "one-string": {"probabilities": "positive"},
+    "error-with-status-200": {"error": "model is loading", "estimated_time": 20},
+}
+FAULTS |= {name: partial(Exchange.json, document=document) for name, document in DOCUMENTS.items()}
+# What becomes of the rows of probabilities.
+ROWS: dict[str, Callable[[list[Any]], Any]] = {
+    "nan": lambda rows: [[float("nan"), float("nan")], *rows[1:]],
+    "infinity": lambda rows: [*rows[:-1], [float("inf"), float("-inf")]],
+    "whole-number-too-large-for-a-float": lambda rows: [[10**400, 0], *rows[1:]],
+    "null-for-one-text": lambda rows: [None, *rows[1:]],
+    "null-for-one-class": lambda rows: [[None, 1.0], *rows[1:]],
+    "negative": lambda rows: [[-0.2, 1.2], *rows[1:]],
+    "single-negative-numbers": lambda rows: [-0.4 for _ in rows],
+    "sums-to-two": lambda rows: [[1.0, 1.0] for _ in rows],
+    "all-zero": lambda rows: [[0.0, 0.0] for _ in rows],
+    "one-row-too-few": lambda rows: rows[:-1],
+    "one-row-too-many": lambda rows: [*rows, rows[0]],
+    "one-class-too-few": lambda rows: [row[:1] for row in rows],
+    "one-class-too-many": lambda rows: [[*row, 0.0] for row in rows],
+    "ragged": lambda rows: [[], *rows[1:]],
+    "strings": lambda rows: [["low", "high"] for _ in rows],
+    "label-that-nobody-knows": lambda rows: ["\ud800 \x1b[31m" * 1000 for _ in rows],
+    "classes-by-strange-names": lambda rows: [
+        {f"\ud800\x1b[2J{number}" * 99: 0.1 for number in range(50)} for _ in rows
+    ],
+    "class-named-twice": lambda rows: [
+        [{"label": name, "score": 0.5} for name in (*LABELS, "positive")] for _ in rows
+    ],
+}
+FAULTS |= {name: partial(Exchange.rows, change=change) for name, change in ROWS.items()}
 
 
 class Endpoint:

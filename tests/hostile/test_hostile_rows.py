@@ -6,12 +6,10 @@ import csv
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +18,7 @@ import pytest
 from browser import PATIENCE, open_browser
 from hostile import some
 from hostile_texts import TEXTS
+from stored_runs import rows_written
 from unfooled.core.result import Result
 from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
@@ -70,14 +69,6 @@ def results_of(run: Path) -> list[Result]:
         return sorted(file.results(), key=lambda result: result.key)
 
 
-def rows_in(run: Path) -> int:
-    try:
-        with closing(sqlite3.connect(f"file:{run / 'run.sqlite'}?mode=ro", uri=True)) as base:
-            return int(base.execute("SELECT count(*) FROM results").fetchone()[0])
-    except sqlite3.Error:
-        return 0
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of all rows, never interrupted. Some rows are no texts: the exit code says so."""
@@ -123,14 +114,14 @@ def test_killed_in_the_middle_and_continued(after: int, whole: Path, tmp_path: P
     written(tmp_path / "rows.jsonl")
     process = unfooled(*attack(tmp_path, "run", "--window", "2", "--victim-option", "delay=0.01"))
     until = time.monotonic() + 120
-    while rows_in(tmp_path / "run") < after:
+    while rows_written(tmp_path / "run") < after:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < until
         time.sleep(0.005)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
-    assert after <= rows_in(tmp_path / "run") < len(TEXTS)
+    assert after <= rows_written(tmp_path / "run") < len(TEXTS)
     done(*attack(tmp_path, "run", "--victim-option", "delay=0.0"), codes=(3,))
     assert results_of(tmp_path / "run") == results_of(whole / "run")
 

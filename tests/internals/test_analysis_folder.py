@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -209,24 +210,28 @@ def test_the_python_of_the_documentation_runs(
 # -- the command -----------------------------------------------------------------------------------------
 
 
-def run_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0
-) -> tuple[str, str]:
-    from unfooled.cli.app import main
+Command = Callable[..., tuple[str, str]]
 
-    monkeypatch.setattr(sys, "argv", ["unfooled", "analyse", *arguments])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert (left.value.code or 0) == code
-    printed = capsys.readouterr()
-    return " ".join(printed.out.split()), " ".join(printed.err.split())
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs `unfooled analyse …`; what it printed, and what it told beside that."""
+
+    def run_command(*arguments: str, code: int = 0) -> tuple[str, str]:
+        from unfooled.cli.app import main
+
+        monkeypatch.setattr(sys, "argv", ["unfooled", "analyse", *arguments])
+        with pytest.raises(SystemExit) as left:
+            main()
+        assert (left.value.code or 0) == code
+        printed = capsys.readouterr()
+        return " ".join(printed.out.split()), " ".join(printed.err.split())
+
+    return run_command
 
 
 def test_the_command_shows_a_table_and_writes_the_folder(
-    bert: tuple[Any, Path, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    bert: tuple[Any, Path, Path], tmp_path: Path, command: Command
 ) -> None:
     pytest.importorskip("sklearn")
     _, folder, run = bert
@@ -234,7 +239,7 @@ def test_the_command_shows_a_table_and_writes_the_folder(
     out = tmp_path / "out"
     arguments = [str(run), "-m", str(folder), "-d", str(data), "-o", str(out), "--examples", "1"]
     only = [part for name in ("embeddings", "pca", "words") for part in ("--only", name)]
-    shown, _ = run_command(monkeypatch, capsys, *arguments, *only)
+    shown, _ = command(*arguments, *only)
     for part in ("by-hand@test on", "R_e, sentence vector", "nearest class mean", "words changed"):
         assert part in shown
     assert f"{out}/index.md" in shown
@@ -242,23 +247,18 @@ def test_the_command_shows_a_table_and_writes_the_folder(
     assert (out / "embedding-0.svg").is_file()
     assert not (out / "embedding-1.svg").exists()
     given = [str(run), "-o", str(out), "--only", "words", "--json"]
-    shown, told = run_command(monkeypatch, capsys, *given)
+    shown, told = command(*given)
     assert json.loads(shown)["words"]["counts"] == {"1": 1, "3": 1}
     assert told == ""
 
 
 def test_the_command_with_the_models_own_vectors(
-    bert: tuple[Any, Path, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    bert: tuple[Any, Path, Path], tmp_path: Path, command: Command
 ) -> None:
     _, folder, run = bert
     data = write_csv(tmp_path / "d.csv", sentences(12))
     arguments = [str(run), "-m", str(folder), "-d", str(data), "-o", str(tmp_path / "out")]
-    shown, _ = run_command(
-        monkeypatch, capsys, *arguments, "--only", "pca", "--pca", "sentence", "--rows", "8"
-    )
+    shown, _ = command(*arguments, "--only", "pca", "--pca", "sentence", "--rows", "8")
     assert "nearest class mean" in shown
     assert len(rows_of(tmp_path / "out/pca.csv")) == 8
     assert "victim's sentence vectors" in words_in(tmp_path / "out/pca.svg")
@@ -286,14 +286,14 @@ def test_the_command_with_the_models_own_vectors(
 def test_mistakes_are_answered_in_a_line(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command: Command,
     arguments: list[str],
     messages: list[str],
 ) -> None:
     write_run(tmp_path / "run", load_fake(""), [changed(EDITS[0])])
     write_csv(tmp_path / "d.csv", sentences(6))
     monkeypatch.chdir(tmp_path)
-    _, told = run_command(monkeypatch, capsys, *arguments, "-o", "out", code=2)
+    _, told = command(*arguments, "-o", "out", code=2)
     assert told.startswith("error: ")
     for message in messages:
         assert message in told
@@ -301,14 +301,14 @@ def test_mistakes_are_answered_in_a_line(
 
 
 def test_a_victim_without_an_inside_gets_one_line_for_each_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     def absent(_: str) -> None:
         raise ResourceError("counter-fitted is not here yet", "run: unfooled resources get counter-fitted")
 
     monkeypatch.setattr("unfooled.internals.analysis.open_neighbours", absent)
     run = write_run(tmp_path / "run", load_fake(""), [changed(EDITS[0])])
-    shown, _ = run_command(monkeypatch, capsys, str(run), "-m", "fake", "-o", str(tmp_path / "out"))
+    shown, _ = command(str(run), "-m", "fake", "-o", str(tmp_path / "out"))
     for line in (
         "! no neighbours: give a table of nearest words as --neighbours",
         "! no field of embeddings: it needs a torch model as --model",

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from unfooled.language.agreement import disagreements, indefinite_article, new_disagreements
-from unfooled.language.edits import WordEdit, align, word_edits
+from unfooled.language.edits import WordEdit, align, tagged_edits
 from unfooled.language.english import open_english
 from unfooled.language.forms import changed_form, form_of
 from unfooled.language.inflection import has_form, inflect, lemmas, part_of, tag_by_form
 from unfooled.language.protected import protected_words
 from unfooled.language.relations import Related, Relations
-from unfooled.language.tagging import penn_tokens, pieces, tag_texts
+from unfooled.language.tagging import PennTagger, penn_tokens, pieces, tag_texts
 from unfooled.resources import store
 from unfooled.resources.inflections import InflectionTable
 from unfooled.resources.synonyms import WordForm
@@ -76,15 +76,9 @@ def test_a_tag_without_forms_is_its_own_part_of_speech() -> None:
 # -- edits -----------------------------------------------------------------------------------------
 
 
-def test_edits_of_our_own_follow_the_origins() -> None:
-    before = Text("a dull old film")
-    after = before.replace(1, "slow").delete(2).insert(3, "indeed")
-    tagger = ByWord(a="DT", dull="JJ", slow="JJ", old="JJ", indeed="RB")
-    assert word_edits(before, after, tagger) == [
-        WordEdit("replace", "dull", "slow", "JJ", "JJ", 1, 1),
-        WordEdit("delete", "old", "", "JJ", "", 2, 2),
-        WordEdit("insert", "", "indeed", "", "RB", 4, 3),
-    ]
+def word_edits(before: Text, after: Text, tagger: PennTagger) -> list[WordEdit]:
+    own, new = tag_texts([before, after], tagger)
+    return tagged_edits(before.words, after.words, own, new, align(before.words, after.words, own, new))
 
 
 def test_foreign_texts_are_aligned_by_part_of_speech() -> None:

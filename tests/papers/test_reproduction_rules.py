@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from stored_runs import on_text
 from unfooled.core.result import REFERENCE, Result
 from unfooled.papers.claims import All, AtLeast, Claim, ClaimRule, EachAtMost, More, Near, Unmeasured
 from unfooled.papers.findings import (
@@ -176,15 +177,12 @@ def test_numbers_are_shown_with_their_interval() -> None:
 
 def result(outcome: Any = "success", **changes: Any) -> Result:
     edits = (Edit("replace", 1, "good", "dull", 2), Edit("replace", 3, "fun", "sad", 11))
-    made = Result(
-        key=1,
-        outcome=outcome,
-        label=0,
-        fields=(("text", "a good and fun one"),),
-        field=0,
-        perturbed="a dull and sad one",
+    made = on_text(
+        "a good and fun one",
+        "a dull and sad one",
         probs=(0.9, 0.1),
         perturbed_probs=(0.2, 0.8),
+        outcome=outcome,
         edits=edits,
         words=5,
         queries=7,

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from browser import CONTRAST, PATIENCE, open_browser
+from browser import CONTRAST, PATIENCE, open_browser, watched_page
 from reviews import sentences
 from study_runs import HOSTILE
 from toys import Answering, encoder, linear, neighbours, tags
@@ -335,15 +335,7 @@ def shown(*victims: Any, **given: Any) -> Playground:
 
 
 def opened(browser: Browser, url: str, **options: Any) -> tuple[Page, list[str]]:
-    page = browser.new_page(**options)
-    page.set_default_timeout(PATIENCE)
-    trouble: list[str] = []
-    page.on("console", lambda message: trouble.append(message.text))
-    page.on("pageerror", lambda error: trouble.append(str(error)))
-    page.on(
-        "request", lambda sent: trouble.append(sent.url) if not sent.url.startswith((url, "data:")) else None
-    )
-    page.goto(url)
+    page, trouble = watched_page(browser, url, **options)
     page.wait_for_selector("body[data-ready]")
     return page, trouble
 

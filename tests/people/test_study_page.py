@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browser import CONTRAST, PATIENCE, open_browser
+from browser import CONTRAST, PATIENCE, open_browser, watched_page
 from study_runs import two_runs
 from unfooled.people.study.content import Item
 from unfooled.people.study.file import StudyFile, spaced_code
@@ -44,16 +44,8 @@ def make(runs: list[Path], path: Path, name: str = "bae", **given: Any) -> dict[
 def signed_in(
     browser: Browser | BrowserContext, url: str, code: str, *, expected: str = "/begin", **options: Any
 ) -> tuple[Page, list[str]]:
-    """On the page before the first item; and everything that the page complained about or asked elsewhere."""
-    page = browser.new_page(**options)
-    page.set_default_timeout(PATIENCE)
-    trouble: list[str] = []
-    page.on("console", lambda message: trouble.append(message.text))
-    page.on("pageerror", lambda error: trouble.append(str(error)))
-    page.on(
-        "request", lambda sent: trouble.append(sent.url) if not sent.url.startswith((url, "data:")) else None
-    )
-    page.goto(url)
+    """On the page before the first item; and what troubled it."""
+    page, trouble = watched_page(browser, url, **options)
     page.fill("#code", spaced_code(code))
     page.press("#code", "Enter")
     page.wait_for_url(f"{url}{expected}")
@@ -68,6 +60,13 @@ def wanted(annotator: int, item: Item) -> dict[str, int]:
 def ready(page: Page, number: int) -> None:
     page.wait_for_url(f"**/items/{number}")
     page.wait_for_selector("body[data-ready]")
+
+
+def at_the_first_item(context: BrowserContext, url: str, code: str) -> Page:
+    page, _ = signed_in(context, url, code)
+    page.click("button.main")
+    ready(page, 1)
+    return page
 
 
 def told(page: Page, text: str) -> None:
@@ -336,9 +335,7 @@ def test_an_answer_waits_for_its_annotator(browser: Browser, runs: list[Path], t
     codes = make(runs, tmp_path / "s.db", primer=0)
     with StudyFile.open(tmp_path / "s.db") as opened, serving(study_app(opened)) as url:
         context = browser.new_context()
-        first, _ = signed_in(context, url, codes[1])
-        first.click("button.main")
-        ready(first, 1)
+        first = at_the_first_item(context, url, codes[1])
         context.clear_cookies()
         signed_in(context, url, codes[2])
         # The first tab still shows the item of somebody who is not signed in any more.
@@ -356,19 +353,17 @@ def test_tabs_do_not_forget_for_each_other(browser: Browser, runs: list[Path], t
     codes = make(runs, tmp_path / "s.db", primer=0)
     with StudyFile.open(tmp_path / "s.db") as opened, serving(study_app(opened)) as url:
         context = browser.new_context()
-        tab, _ = signed_in(context, url, codes[1])
-        tab.click("button.main")
-        ready(tab, 1)
-        second_tab = context.new_page()
-        second_tab.goto(f"{url}/items/2")
-        ready(second_tab, 2)
+        tab = at_the_first_item(context, url, codes[1])
+        other = context.new_page()
+        other.goto(f"{url}/items/2")
+        ready(other, 2)
         # The server is away, both tabs are answered and closed; what they kept is sent later.
         context.route("**/items/*", lambda route: route.abort())
-        for page in (tab, second_tab):
+        for page in (tab, other):
             page.keyboard.press("2")
             told(page, "No connection")
         tab.close()
-        second_tab.close()
+        other.close()
         context.unroute_all()
         back = context.new_page()
         back.goto(f"{url}/items/3")

@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from notices import Notices
 from reviews import sentences
 from unfooled.attacks.breaking_bert import LowestConfidence
 from unfooled.attacks.parts.goals import only_class
@@ -29,7 +30,7 @@ from unfooled.errors import OracleError, ResourceError, RunFileError
 from unfooled.resources import datamuse
 from unfooled.resources.answers import AnswerCache
 from unfooled.resources.datamuse import CachedDatamuse, DatamuseOracle, open_datamuse
-from unfooled.runs.attack import Observer, attack
+from unfooled.runs.attack import attack
 from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
 
@@ -331,14 +332,6 @@ def test_fingerprints_tell_online_from_what_is_kept(
 # -- in an attack --------------------------------------------------------------------------------------
 
 
-class Told(Observer):
-    def __init__(self) -> None:
-        self.notices: list[str] = []
-
-    def noticed(self, message: str) -> None:
-        self.notices.append(message)
-
-
 def recipe(address: str, **changes: Any) -> Recipe:
     search = LowestConfidence(
         importance=RandomOrder(), candidates=Datamuse(address=address, **changes), constraints=()
@@ -350,7 +343,10 @@ def test_a_run_asks_the_service_says_so_and_its_file_can_go_on(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UNFOOLED_CACHE", str(tmp_path / "cache"))
-    told, data = Told(), Dataset.from_pairs([("a dull, dull film", "negative"), ("a good film", "positive")])
+    told, data = (
+        Notices(),
+        Dataset.from_pairs([("a dull, dull film", "negative"), ("a good film", "positive")]),
+    )
     run = attack(FakeVictim(), data, recipe(service.address), out=tmp_path / "run", observer=told, limit=1)
     assert "single words of the texts are sent there" in told.notices[0]
     with RunFile.read(run.path) as file:
@@ -383,7 +379,10 @@ def test_without_the_service_the_fallback_is_announced_and_written_down(
     oracle = open_datamuse(service.address)
     ask(oracle, "dull")
     service.always = 503
-    told, data = Told(), Dataset.from_pairs([("a dull, dull film", "negative"), ("a good film", "positive")])
+    told, data = (
+        Notices(),
+        Dataset.from_pairs([("a dull, dull film", "negative"), ("a good film", "positive")]),
+    )
     chosen = recipe(service.address, fallback=_fallback(tmp_path))
     run = attack(FakeVictim(), data, chosen, out=tmp_path / "run", observer=told)
     assert "status 503" in told.notices[0]

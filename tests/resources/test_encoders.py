@@ -30,31 +30,16 @@ TEXTS = [
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sentence-transformers model with random weights, saved as a user would have it."""
-    import torch
     from sentence_transformers import SentenceTransformer
-    from transformers import BertConfig, BertModel, BertTokenizer
 
+    from tiny_models import save_bert
     from unfooled.resources.encoders import quiet
 
     path = tmp_path_factory.mktemp("encoder")
     words = sorted({word for text in TEXTS for word in text.split()})
-    (path / "vocab.txt").write_text(
-        "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]), "utf-8"
-    )
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(words) + 5,
-        hidden_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=128,
-        max_position_embeddings=64,
-    )
+    bert = save_bert(path / "bert", words, hidden=64, positions=64, num_attention_heads=4)
     with quiet():
-        model: Any = BertModel(config)  # type: ignore[no-untyped-call]
-        model.save_pretrained(path / "bert")
-        BertTokenizer(vocab=str(path / "vocab.txt"), model_max_length=64).save_pretrained(path / "bert")
-        SentenceTransformer(str(path / "bert"), device="cpu").save(str(path / "model"))
+        SentenceTransformer(str(bert), device="cpu").save(str(path / "model"))
     return path / "model"
 
 

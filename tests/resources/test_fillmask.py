@@ -309,14 +309,6 @@ def test_a_vocabulary_without_words() -> None:
         whole_words(Bare(), 3)
 
 
-def test_the_default_must_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UNFOOLED_CACHE", str(tmp_path))
-    with pytest.raises(ResourceError, match="unfooled resources build masked-lm"):
-        open_fill_mask("")
-    with pytest.raises(ResourceError, match="unfooled resources get trigram"):
-        open_fill_mask("trigram")
-
-
 def test_fingerprints_name_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fingerprint = fillmask.fingerprint
     assert fingerprint("trigram") == "trigram 5.1.1"

@@ -16,7 +16,8 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from unfooled.cli.resources import run_resources
+from tiny_models import save_bert
+from unfooled.cli.resources import Resources
 from unfooled.errors import MissingExtraError, ResourceError, UserError
 from unfooled.resources import masked_lm, review_text
 from unfooled.resources import store as store_module
@@ -66,26 +67,8 @@ def write_reviews(folder: Path) -> None:
 
 
 def write_body(folder: Path) -> None:
-    import torch
-    from transformers import BertConfig, BertModel, BertTokenizer
-
-    folder.mkdir(parents=True)
     words = ["the", "very", ".", "br", *SUBJECTS, *VERBS, *JUDGEMENTS, "##s"]
-    vocabulary = folder / "vocab.txt"
-    vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]), "utf-8")
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(words) + 5,
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=90,
-    )
-    with quiet():
-        model: Any = BertModel(config)  # type: ignore[no-untyped-call]
-        model.save_pretrained(folder)
-        BertTokenizer(vocab=str(vocabulary), model_max_length=90).save_pretrained(folder)
+    save_bert(folder, words, hidden=32, positions=90, num_hidden_layers=1)
 
 
 @pytest.fixture
@@ -288,23 +271,23 @@ def installed(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
 def test_the_build_command_prints_what_was_measured(
     installed: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_resources("build", ["masked-lm"], minutes=0.005, as_json=False)
+    Resources(action="build", names=("masked-lm",), minutes=0.005).run()
     out = capsys.readouterr().out
     assert out.startswith("masked-lm: minutes 0.0, steps ")
     assert "content_top_10" in out
-    run_resources("build", ["masked-lm"], as_json=True)
+    Resources(action="build", names=("masked-lm",), json=True).run()
     (record,) = json.loads(capsys.readouterr().out)
     assert record["digest"] == installed.record("masked-lm")["digest"]
     assert store_module.fingerprint("masked-lm") == f"masked-lm 1 {record['digest'][:16]}"
 
 
 def test_everything_leaves_out_what_takes_long(installed: Store, capsys: pytest.CaptureFixture[str]) -> None:
-    run_resources("get", ["all"], as_json=False)
+    Resources(action="get", names=("all",)).run()
     assert "unfooled resources build masked-lm" in " ".join(capsys.readouterr().err.split())
     assert not installed.has("masked-lm")
-    run_resources("list", [], as_json=False)
+    Resources().run()
     assert "unfooled resources build masked-lm --minutes" in capsys.readouterr().out
-    run_resources("list", [], as_json=True)
+    Resources(json=True).run()
     assert [resource["present"] for resource in json.loads(capsys.readouterr().out)] == [True, True, False]
 
 
@@ -317,7 +300,7 @@ def test_everything_leaves_out_what_lacks_a_library(
         raise MissingExtraError(f"unpacking {name}", "language")
 
     monkeypatch.setattr(store_module, "get", get)
-    run_resources("get", ["all"], as_json=False)
+    Resources(action="get", names=("all",)).run()
     assert "left out: minilm. unpacking minilm needs an optional dependency" in " ".join(
         capsys.readouterr().err.split()
     )
@@ -331,7 +314,7 @@ def test_an_interrupted_build_says_that_it_can_go_on(
 
     monkeypatch.setattr(masked_lm.MaskedLmTraining, "_step", stop)
     with pytest.raises(KeyboardInterrupt):
-        run_resources("build", ["masked-lm"], minutes=1, as_json=False)
+        Resources(action="build", names=("masked-lm",), minutes=1).run()
     assert "repeat the command to go on" in " ".join(capsys.readouterr().err.split())
 
 
@@ -349,4 +332,4 @@ def test_mistakes_at_the_command(
     installed: Store, action: str, names: list[str], options: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(UserError, match=reason):
-        run_resources(action, names, as_json=False, **options)
+        Resources(action=action, names=tuple(names), **options).run()

@@ -96,16 +96,6 @@ def test_bad_vectors_name_the_line(tmp_path: Path, content: str, cause: str) -> 
         read_vectors(tmp_path / "v.txt")
 
 
-def test_absent_neighbours_name_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UNFOOLED_CACHE", str(tmp_path))
-    with pytest.raises(ResourceError, match="unfooled resources get counter-fitted"):
-        open_neighbours("")
-    with pytest.raises(ResourceError, match="no such file"):
-        open_neighbours("elsewhere")
-    with pytest.raises(ResourceError, match="does not hold a neighbour table"):
-        open_neighbours(str(tmp_path))
-
-
 def tiny_net() -> WordNet:
     good, bad, great, awful = (("adj", i) for i in range(4))
     return WordNet(

@@ -16,20 +16,9 @@ from unfooled.resources import store
 from unfooled.resources.vectors import load_word_vectors, read_strings
 from unfooled.text import Text
 from unfooled.victims.torch.word_models.vocabulary import build_word_tokenizer
+from word_texts import CORPUS, PAIRS, TEXTS
 
 transformers = pytest.importorskip("transformers")
-
-TEXTS = [
-    "The film isn't good.",
-    "A dull, dull plot!",
-    "",
-    "It's a great film; the cast is great and the plot's fun, really",
-    "zebra",
-    "the film was good",
-    "?!",
-]
-CORPUS = [*TEXTS, "the cast was dull", "it was n't a good plot", "really really fun and a great film"]
-PAIRS = [("the film", "is good"), ("the film is", "good"), ("a great cast", ""), ("", "dull"), ("fun", "fun")]
 
 
 @pytest.fixture(scope="module")

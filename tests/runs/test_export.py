@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from stored_runs import on_text
 from unfooled.core.result import Result
 from unfooled.data.loading import load_data
 from unfooled.errors import DataError, RunFileError
@@ -15,13 +16,11 @@ from unfooled.runs.export import export
 from unfooled.runs.file import RunFile
 from unfooled.text import Edit
 
-FOUND = Result(
+FOUND = on_text(
+    '=a "fine",\nlong 😀 film',
+    '=a "nice",\nlong 😀 film',
     key=3,
-    outcome="success",
     label=1,
-    fields=(("text", '=a "fine",\nlong 😀 film'),),
-    field=0,
-    perturbed='=a "nice",\nlong 😀 film',
     probs=(0.1, 0.9),
     perturbed_probs=(0.7, 0.3),
     edits=(Edit("replace", 1, "fine", "nice", 4, 1),),

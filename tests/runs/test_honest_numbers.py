@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from languages import TEXTS
 from stored_runs import made, stored
-from toys import attack_one, linear, neighbours
+from toys import attack_one, linear, neighbours, toy_recipe
 from unfooled.attacks.parts.candidates import CharacterEdits, Neighbours
-from unfooled.attacks.parts.goals import OnlyClass, Untargeted
+from unfooled.attacks.parts.goals import OnlyClass
 from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.search import GreedySwap
 from unfooled.checks.evaluate import evaluate
@@ -42,7 +42,7 @@ CHINESE = [
 
 def swaps(table: str) -> Recipe:
     search = GreedySwap(importance=Deletion(), candidates=Neighbours(table=table), constraints=())
-    return Recipe(name="swaps", version="test", summary="", paper="", goal=Untargeted(), search=search)
+    return toy_recipe(search)
 
 
 def listed(tmp_path: Path, words: dict[str, list[str]]) -> str:

@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from notices import Notices
 from unfooled.cli.app import app
 from unfooled.core.session import Settings
 from unfooled.data.dataset import Dataset
 from unfooled.data.sampling import stratified_order
 from unfooled.errors import RunFileError, UserError
-from unfooled.runs.attack import Observer, attack
+from unfooled.runs.attack import attack
 from unfooled.runs.row_choice import take
 from unfooled.victims.fake import FakeVictim
 
@@ -90,17 +91,10 @@ def test_the_first_rows_and_a_sample_do_not_mix(tmp_path: Path) -> None:
 
 
 def test_a_class_that_is_missing_is_said_aloud(tmp_path: Path) -> None:
-    class Told(Observer):
-        def __init__(self) -> None:
-            self.notices: list[str] = []
-
-        def noticed(self, message: str) -> None:
-            self.notices.append(message)
-
-    told = Told()
+    told = Notices()
     attack(FakeVictim(), data(), "deepwordbug", out=tmp_path / "r", limit=10, first=True, observer=told)
     assert "10 rows are taken, and none of them is of the class positive: take more rows" in told.notices
-    quiet = Told()
+    quiet = Notices()
     attack(FakeVictim(), data(), "deepwordbug", out=tmp_path / "s", limit=10, observer=quiet)
     assert not any("none of them" in notice for notice in quiet.notices)
 

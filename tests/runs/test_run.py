@@ -6,7 +6,6 @@ import dataclasses
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -21,6 +20,7 @@ import pytest
 
 import unfooled
 from reviews import sentences, write_csv
+from stored_runs import rows_written
 from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.search import GreedySwap
@@ -75,7 +75,7 @@ def test_the_same_call_again_asks_nothing_new_and_a_larger_limit_goes_on(tmp_pat
     started: list[tuple[int, int]] = []
 
     class Watch(Observer):
-        def started(self, total: int, done: int) -> None:
+        def started(self, total: int, done: int = 0, *, what: str = "") -> None:
             started.append((total, done))
 
         def finished(self, result: Result) -> None:
@@ -287,14 +287,6 @@ def start(folder: Path, *more: str) -> subprocess.Popen[str]:
     ]
     command += ["--attack", "deepwordbug", "--out", str(folder / "run"), "--window", "8", *more]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def rows_written(path: Path) -> int:
-    try:
-        with closing(sqlite3.connect(f"file:{path / 'run.sqlite'}?mode=ro", uri=True)) as base:
-            return int(base.execute("SELECT count(*) FROM results").fetchone()[0])
-    except sqlite3.Error:
-        return 0
 
 
 def wait_for_rows(folder: Path, process: subprocess.Popen[str], n: int) -> None:

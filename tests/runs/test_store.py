@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -151,6 +152,12 @@ def test_tuples_and_lists_are_the_same_identity(tmp_path: Path) -> None:
         assert run.labels == ("a", "b")
 
 
+def refused(folder: Path, identity: dict[str, Any]) -> RunFileError:
+    with pytest.raises(RunFileError) as caught:
+        RunFile.open(folder, {"identity": identity})
+    return caught.value
+
+
 def test_another_identity_is_refused_and_named(tmp_path: Path) -> None:
     RunFile.open(tmp_path, HEADER).close()
     identity = {
@@ -159,15 +166,14 @@ def test_another_identity_is_refused_and_named(tmp_path: Path) -> None:
         "labels": ["neg", "pos"],
         "budget": 5,
     }
-    with pytest.raises(RunFileError) as caught:
-        RunFile.open(tmp_path, {"identity": identity})
-    assert caught.value.cause.splitlines()[1:] == [
+    refusal = refused(tmp_path, identity)
+    assert refusal.cause.splitlines()[1:] == [
         "    budget: (absent) → 5",
         '    recipe.parts: ["a","b"] → ["a","c"]',
         "    seed: 0 → 1",
     ]
-    assert "--out" in caught.value.remedy
-    assert "--restart" in caught.value.remedy
+    assert "--out" in refusal.remedy
+    assert "--restart" in refusal.remedy
     with RunFile.open(tmp_path, HEADER) as run:  # the refusal let go of the lock and changed nothing
         assert run.header["resumes"] == [{"host": "first"}]
     with RunFile.open(tmp_path, {"identity": identity}, restart=True) as run:
@@ -190,9 +196,7 @@ def test_other_fingerprints_are_named_in_words(tmp_path: Path) -> None:
         "resources": {"tag:perceptron": "perceptron 2", "encode:own": "3" * 64},
         "recipe": {"search": {"depth": 3}},
     }
-    with pytest.raises(RunFileError) as caught:
-        RunFile.open(tmp_path, {"identity": new})
-    assert caught.value.cause.splitlines()[1:] == [
+    assert refused(tmp_path, new).cause.splitlines()[1:] == [
         "    budget: none → 5",
         "    the data or the choice of rows changed (bbbbbbbb… → 22222222…)",
         "    recipe.search.depth: none → 3",
@@ -541,22 +545,17 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         RunFile.read(tmp_path)
 
 
-def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "message", "remedy"), [(99, "newer version", "upgrade"), (1, "older version", "--restart")]
+)
+def test_other_formats_are_refused(tmp_path: Path, version: int, message: str, remedy: str) -> None:
     with RunFile.open(tmp_path, HEADER) as run:
-        run._db.execute("UPDATE header SET value = '99' WHERE key = 'schema_version'")
-    with pytest.raises(RunFileError, match="newer version") as caught:
+        run._db.execute("UPDATE header SET value = ? WHERE key = 'schema_version'", (str(version),))
+    with pytest.raises(RunFileError, match=message) as caught:
         RunFile.read(tmp_path)
-    assert "upgrade" in caught.value.remedy
-    with pytest.raises(RunFileError, match="newer version"):
+    assert remedy in caught.value.remedy
+    with pytest.raises(RunFileError, match=message):
         RunFile.open(tmp_path, HEADER)
-
-
-def test_an_older_format_is_refused(tmp_path: Path) -> None:
-    with RunFile.open(tmp_path, HEADER) as run:
-        run._db.execute("UPDATE header SET value = '1' WHERE key = 'schema_version'")
-    with pytest.raises(RunFileError, match="older version") as caught:
-        RunFile.read(tmp_path)
-    assert "--restart" in caught.value.remedy
 
 
 def test_reading_changes_nothing(tmp_path: Path) -> None:

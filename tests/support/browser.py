@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 
 def chromium() -> str:
@@ -34,6 +34,20 @@ def open_browser() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+def watched_page(browser: Browser | BrowserContext, url: str, **options: Any) -> tuple[Page, list[str]]:
+    """The page at `url`, and everything that it complains about or asks elsewhere."""
+    page = browser.new_page(**options)
+    page.set_default_timeout(PATIENCE)
+    trouble: list[str] = []
+    page.on("console", lambda message: trouble.append(message.text))
+    page.on("pageerror", lambda error: trouble.append(str(error)))
+    page.on(
+        "request", lambda sent: trouble.append(sent.url) if not sent.url.startswith((url, "data:")) else None
+    )
+    page.goto(url)
+    return page, trouble
 
 
 # Contrast of an element's text with the grounds behind it, by the rule of the web's accessibility guidelines.

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from toys import toy_recipe
 from unfooled.attacks.parts.candidates import Candidates, Neighbours
-from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Deletion, Importance
 from unfooled.attacks.parts.search import GreedySwap
 from unfooled.core.attempt import Attempt, Scored, Search
@@ -66,14 +66,7 @@ def neighbours(folder: Path) -> Neighbours:
 def recipe(folder: Path, search: Search | None = None) -> Recipe:
     """A greedy search over the synonyms, without constraints, unless another search is given."""
     greedy = GreedySwap(importance=Deletion(), candidates=neighbours(folder), constraints=())
-    return Recipe(
-        name="toy",
-        version="1",
-        summary="swaps a word for a synonym",
-        paper="none",
-        goal=Untargeted(),
-        search=search or greedy,
-    )
+    return toy_recipe(search or greedy)
 
 
 class Knowing(FakeVictim):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,15 @@ def stored(
         for result in results:
             file.add(result)
     return folder
+
+
+def rows_written(path: Path) -> int:
+    """How far a run is that another process writes."""
+    try:
+        with closing(sqlite3.connect(f"file:{path / 'run.sqlite'}?mode=ro", uri=True)) as base:
+            return int(base.execute("SELECT count(*) FROM results").fetchone()[0])
+    except sqlite3.Error:
+        return 0
 
 
 def made(key: int, outcome: Outcome, content: str, *, note: str = "", words: int = 1) -> Result:
@@ -79,6 +90,20 @@ def made_with_scores(
         queries=queries,
         similarity=similarity,
     )
+
+
+def on_text(
+    before: str,
+    after: str,
+    *,
+    probs: tuple[float, ...],
+    perturbed_probs: tuple[float, ...],
+    outcome: Outcome = "success",
+    **more: Any,
+) -> Result:
+    """Of an example that is one text."""
+    given: dict[str, Any] = {"key": 1, "label": 0, "fields": (("text", before),), "field": 0} | more
+    return Result(outcome=outcome, perturbed=after, probs=probs, perturbed_probs=perturbed_probs, **given)
 
 
 def make(key: int, outcome: Outcome | None = None) -> Result:

@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+from tiny_models import enlarge
 from unfooled.training.families import find_family, settle
 from unfooled.translation.families import TranslatorFamily
 from unfooled.translation.parallel import ParallelText
@@ -59,9 +60,7 @@ def model(kind: str, seed: int = 1) -> tuple[Any, Any]:
     assert isinstance(family, TranslatorFamily)
     options = settle(family, SMALL)
     made, tokenizer = make_translator(family, options, Pairs([s for s, _ in rows], [t for _, t in rows]))
-    with torch.no_grad():
-        for weight in made.parameters():
-            weight.mul_(3.0)  # random weights as they start say the same everywhere
+    enlarge(made, 3.0)
     return made.float().eval(), tokenizer
 
 

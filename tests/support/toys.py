@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from unfooled.core.attempt import attempt
+from unfooled.attacks.parts.goals import Untargeted
+from unfooled.core.attempt import Goal, Search, attempt
 from unfooled.core.engine import Engine
 from unfooled.core.recipe import Recipe
 from unfooled.core.result import Result
@@ -64,6 +65,10 @@ def encoder(angles: Mapping[str, float] | None = None) -> Answering:
         return np.array([np.cos(angle), np.sin(angle)], dtype=np.float32)
 
     return Answering(answer)
+
+
+def toy_recipe(search: Search, goal: Goal | None = None) -> Recipe:
+    return Recipe(name="toy", version="test", summary="", paper="", goal=goal or Untargeted(), search=search)
 
 
 def attack_one(

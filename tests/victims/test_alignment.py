@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -33,7 +34,7 @@ def tokenizer(kind: str) -> Any:
         from unfooled.victims.torch.word_models.vocabulary import build_word_tokenizer
 
         return build_word_tokenizer(["the film isn't good", "don't the cafe"], min_count=1)
-    made = {"wordpiece": wordpiece, "bytelevel": bytelevel, "words": words}
+    made: dict[str, Callable[..., Any]] = {"wordpiece": wordpiece, "bytelevel": bytelevel, "words": words}
     return made[kind]() if kind in made else bytelevel(trim=False)
 
 

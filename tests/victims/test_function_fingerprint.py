@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from notices import Notices
 from unfooled.data.dataset import Dataset
 from unfooled.errors import RunFileError
-from unfooled.runs.attack import Observer, attack
+from unfooled.runs.attack import attack
 from unfooled.victims.function import PROBES, FunctionVictim
 
 LABELS = ("calm", "loud")
@@ -47,17 +48,10 @@ def test_a_changed_helper_makes_another_victim(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_function_with_chance_in_it_can_be_resumed(tmp_path: Path) -> None:
-    class Told(Observer):
-        def __init__(self) -> None:
-            self.notices: list[str] = []
-
-        def noticed(self, message: str) -> None:
-            self.notices.append(message)
-
     victims = [FunctionVictim(chance, labels=LABELS) for _ in range(2)]
     assert victims[0].fingerprint() == victims[1].fingerprint()
     assert victims[0].unsteady
-    told = Told()
+    told = Notices()
     attack(
         victims[0], Dataset.from_pairs(ROWS, labels=LABELS), "deepwordbug", out=tmp_path / "r", observer=told
     )

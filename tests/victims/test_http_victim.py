@@ -20,10 +20,10 @@ import pytest
 
 pytest.importorskip("httpx")
 
-from unfooled.cli.values import literal, pairs
 from unfooled.core.program import AsyncOracle
 from unfooled.core.victim_oracle import AsyncVictimOracle, oracle_for
 from unfooled.errors import VictimError
+from unfooled.values import literal, pairs
 from unfooled.victims.checks import check_victim
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.http import connection

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tiny_models import SPECIAL, enlarge, widths, wordpiece
 from unfooled.errors import VictimError
 from unfooled.victims.checks import check_victim
 from unfooled.victims.loading import load_victim
@@ -22,7 +23,6 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = ["the", "a", "film", "movie", "is", "was", "good", "great", "bad", "dull", "and", "not", "very"]
 WORDS += ["fun", "plot", "cast", ".", ",", "!", "##s"]
 TEXTS = [
@@ -37,28 +37,7 @@ TEXTS = [
 
 
 def tokenizer() -> Any:
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-
-    vocabulary = {word: index for index, word in enumerate(SPECIAL + WORDS)}
-    backend = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    backend.normalizer = normalizers.BertNormalizer(lowercase=True)
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    backend.decoder = decoders.WordPiece()
-    backend.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
-    )
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        unk_token="[UNK]",
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-        model_max_length=10**30,
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-    )
+    return wordpiece(WORDS, mask_token="[MASK]")
 
 
 def config(kind: str = "bert", **changes: Any) -> Any:
@@ -66,8 +45,7 @@ def config(kind: str = "bert", **changes: Any) -> Any:
     if kind == "gpt2":
         made = transformers.GPT2Config(n_embd=32, n_layer=2, n_head=2, n_positions=20, **{**size, **changes})
     else:
-        size |= {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-        size |= {"max_position_embeddings": 20}
+        size |= widths(32) | {"max_position_embeddings": 20}
         family = {"bert": transformers.BertConfig, "roberta": transformers.RobertaConfig}[kind]
         made = family(**{**size, **changes})
     return made
@@ -76,9 +54,7 @@ def config(kind: str = "bert", **changes: Any) -> Any:
 def save(folder: Path, kind: str = "bert", **changes: Any) -> Path:
     torch.manual_seed(7)
     model = transformers.AutoModelForSequenceClassification.from_config(config(kind, **changes))
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight.mul_(8.0)  # so that texts differ by more than the tolerance
+    enlarge(model, 8.0)  # so that texts differ by more than the tolerance
     model.save_pretrained(folder)
     tokenizer().save_pretrained(folder)
     return folder

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pickle
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tiny_models import POSITIONS, TRANSFORMERS, WORD_KINDS, tiny
+from tiny_models import PAIRS, POSITIONS, TRANSFORMERS, WORD_KINDS, tiny, victim_of
 from unfooled.core.engine import Engine
 from unfooled.core.program import Ask, Program
 from unfooled.core.questions import GradientItem, Marked, WordVectors, mark
@@ -39,14 +38,6 @@ TEXTS: list[Any] = [
     "the movie was fun",
     "good " * 40,
 ]
-PAIRS: list[Any] = [("the film", "is very good"), ("a plot", "dull films"), ("", "bad")]
-
-
-@cache
-def victim_of(kind: str) -> HuggingFaceVictim:
-    if kind in WORD_KINDS:
-        pytest.importorskip("unfooled.victims.torch.word_models.modeling")
-    return tiny(kind)
 
 
 def by_hand(victim: HuggingFaceVictim, value: Any, field: int = 0) -> tuple[dict[str, Any], list[list[int]]]:

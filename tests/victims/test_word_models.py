@@ -14,26 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tiny_models import enlarge
 from unfooled.errors import VictimError
 from unfooled.victims.checks import check_victim
 from unfooled.victims.loading import load_victim
 from unfooled.victims.torch.huggingface import HuggingFaceVictim
 from unfooled.victims.torch.word_models.vocabulary import build_word_tokenizer
+from word_texts import CORPUS, PAIRS, TEXTS
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-TEXTS = [
-    "The film isn't good.",
-    "A dull, dull plot!",
-    "",
-    "It's a great film; the cast is great and the plot's fun, really",
-    "zebra",
-    "the film was good",
-    "?!",
-]
-CORPUS = [*TEXTS, "the cast was dull", "it was n't a good plot", "really really fun and a great film"]
-PAIRS = [("the film", "is good"), ("the film is", "good"), ("a great cast", ""), ("", "dull"), ("fun", "fun")]
 KINDS: dict[str, dict[str, Any]] = {
     "lstm": {"kind": "lstm"},
     "lstm-mean": {"kind": "lstm", "pool": "mean"},
@@ -67,9 +58,8 @@ def make(name: str, *, seed: int = 3, scale: float = 3.0, **changes: Any) -> Any
     torch.manual_seed(seed)
     model: Any = WordModelForSequenceClassification(WordModelConfig(**{**sizes, **KINDS[name], **changes}))
     model.eval()
+    enlarge(model, scale)  # so that texts differ by more than a tolerance
     with torch.no_grad():
-        for weight in model.parameters():
-            weight.mul_(scale)  # so that texts differ by more than a tolerance
         model.embeddings.weight[0] = 0.0
     return model
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from stored_runs import on_text
 from unfooled.attacks.jsma import marked
 from unfooled.core.questions import mark
-from unfooled.core.result import Result
 from unfooled.core.victim import softmax
 from unfooled.errors import CapabilityError
 from unfooled.runs.file import RunFile
@@ -29,7 +28,7 @@ from word_toys import VectorVictim
 torch: Any = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from tiny_models import PIECES, tiny  # noqa: E402
+from tiny_models import PAIRS, PIECES, tiny, victim_of  # noqa: E402
 from unfooled.victims.torch.huggingface import HuggingFaceVictim  # noqa: E402
 
 KINDS = ("lstm", "bilstm-attention", "word-cnn", "bert", "roberta", "gpt2")
@@ -40,12 +39,6 @@ TEXTS: list[Any] = [
     "the movie was fun",
     "good " * 40,
 ]
-PAIRS: list[Any] = [("the film", "is very good"), ("a plot", "dull films"), ("", "bad")]
-
-
-@cache
-def victim_of(kind: str) -> HuggingFaceVictim:
-    return tiny(kind)
 
 
 # -- vocabulary ------------------------------------------------------------------------------------
@@ -287,17 +280,9 @@ def test_a_victim_that_shows_nothing_is_refused() -> None:
 
 # -- facts -----------------------------------------------------------------------------------------
 
-RESULT = Result(
-    key=1,
-    outcome="failure",
-    label=0,
-    fields=(("text", "a"),),
-    field=0,
-    perturbed="a",
-    probs=(0.5, 0.5),
-    perturbed_probs=(0.5, 0.5),
-    facts=(("distance", 1.5), ("draws", 3)),
-)
+EVEN = (0.5, 0.5)
+FACTS = (("distance", 1.5), ("draws", 3))
+RESULT = on_text("a", "a", probs=EVEN, perturbed_probs=EVEN, outcome="failure", facts=FACTS)
 
 
 def test_facts_survive_in_the_run_file(tmp_path: Path) -> None:

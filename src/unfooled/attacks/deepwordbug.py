@@ -32,9 +32,9 @@ from unfooled.attacks.parts.constraints import MaxCharacterEdits, NextText
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Importance, Masking, TemporalScore
 from unfooled.attacks.parts.search import GreedySwap, exploring, greedy, keep_newest
-from unfooled.core.attempt import Attempt, Scored, Search
+from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,17 +63,6 @@ class MisspellInOrder:
         return end
 
 
-def _version(version: str, search: Search) -> Recipe:
-    return Recipe(
-        name="deepwordbug",
-        version=version,
-        summary="misspells the most important words",
-        paper="Gao et al. 2018, arXiv:1801.04354",
-        goal=Untargeted(),
-        search=search,
-    )
-
-
 _AS_TEXTATTACK = GreedySwap(
     importance=Masking(token="[UNK]"),
     candidates=CharacterEdits(),
@@ -83,7 +72,10 @@ _AS_TEXTATTACK = GreedySwap(
     ties="text",
 )
 
-RECIPES: dict[str, Recipe] = {
-    "textattack": _version("textattack", _AS_TEXTATTACK),
-    "paper": _version("paper", MisspellInOrder(importance=TemporalScore())),
-}
+RECIPES: dict[str, Recipe] = recipe_versions(
+    {"textattack": _AS_TEXTATTACK, "paper": MisspellInOrder(importance=TemporalScore())},
+    name="deepwordbug",
+    summary="misspells the most important words",
+    paper="Gao et al. 2018, arXiv:1801.04354",
+    goal=Untargeted(),
+)

@@ -31,7 +31,7 @@ from unfooled.attacks.parts.class_words import ReadsClassWords, opposite
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 from unfooled.text import match_case
 
 
@@ -58,14 +58,11 @@ class TackOn(ReadsClassWords):
         return end
 
 
-RECIPES: dict[str, Recipe] = {
-    "paper": Recipe(
-        name="tack-on",
-        version="paper",
-        summary="replaces the first word by one that speaks for another class",
-        paper="LSTM, SVM and naive Bayes on IMDB (lstm-jsma-imdb-2017)",
-        goal=Untargeted(),
-        search=TackOn(),
-        needs=(),
-    )
-}
+RECIPES: dict[str, Recipe] = recipe_versions(
+    {"paper": TackOn()},
+    name="tack-on",
+    summary="replaces the first word by one that speaks for another class",
+    paper="LSTM, SVM and naive Bayes on IMDB (lstm-jsma-imdb-2017)",
+    goal=Untargeted(),
+    needs=(),
+)

@@ -47,19 +47,7 @@ from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Deletion, Masking
 from unfooled.attacks.parts.search import GreedySwap
 from unfooled.attacks.valid import SWAP_VALID
-from unfooled.core.recipe import Recipe
-
-
-def _version(version: str, search: GreedySwap) -> Recipe:
-    return Recipe(
-        name="textfooler",
-        version=version,
-        summary="swaps important words for synonyms that keep grammar and meaning",
-        paper="Jin et al. 2020, arXiv:1907.11932",
-        goal=Untargeted(),
-        search=search,
-    )
-
+from unfooled.core.recipe import Recipe, recipe_versions
 
 _AS_TEXTATTACK = GreedySwap(
     importance=Deletion(),
@@ -91,9 +79,10 @@ _AS_CODE = GreedySwap(
     accept="better-than-original",
 )
 
-RECIPES: dict[str, Recipe] = {
-    "textattack": _version("textattack", _AS_TEXTATTACK),
-    "paper": _version("paper", _AS_PAPER),
-    "code": _version("code", _AS_CODE),
-    "valid": _version("valid", SWAP_VALID),
-}
+RECIPES: dict[str, Recipe] = recipe_versions(
+    {"textattack": _AS_TEXTATTACK, "paper": _AS_PAPER, "code": _AS_CODE, "valid": SWAP_VALID},
+    name="textfooler",
+    summary="swaps important words for synonyms that keep grammar and meaning",
+    paper="Jin et al. 2020, arXiv:1907.11932",
+    goal=Untargeted(),
+)

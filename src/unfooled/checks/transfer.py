@@ -23,20 +23,13 @@ from unfooled.data.labels import match_labels
 from unfooled.errors import RunFileError
 from unfooled.files import write_json
 from unfooled.metrics.summary import Rate
+from unfooled.progress import ProgressObserver
 from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import RunFile
 from unfooled.victims.loading import GivenVictim, as_victim
 
 FORMAT = 1
 FOLDER = "transfer"
-
-
-class TransferObserver:
-    """Told how far it is. The command line draws it; the default says nothing."""
-
-    def started(self, name: str, total: int) -> None: ...
-
-    def scored(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -125,7 +118,7 @@ def transfer(
     victim: GivenVictim,
     *,
     label_map: Mapping[str, str] | None = None,
-    observer: TransferObserver | None = None,
+    observer: ProgressObserver | None = None,
     again: bool = False,
 ) -> Transfer:
     """Score the texts found by a run on another model, and keep the answer beside the run.
@@ -141,12 +134,12 @@ def transfer(
         0
     """
     with run_folder(run) as folder:
-        found = _transfer(folder, as_victim(victim), label_map, observer or TransferObserver(), again)
+        found = _transfer(folder, as_victim(victim), label_map, observer or ProgressObserver(), again)
     return replace(found, run=str(run.path)) if isinstance(run, Run) else found
 
 
 def _transfer(
-    run: Path, victim: Victim, label_map: Mapping[str, str] | None, observer: TransferObserver, again: bool
+    run: Path, victim: Victim, label_map: Mapping[str, str] | None, observer: ProgressObserver, again: bool
 ) -> Transfer:
     with closing(RunFile.read(run)) as file:
         digest, labels, environment = file.content_digest(), file.labels, file.header["environment"]
@@ -166,7 +159,7 @@ def _transfer(
         }:
             return known
     _make_room(where)  # before the work, so that nothing is computed in vain
-    observer.started(victim.name, len(successes))
+    observer.started(len(successes), what=victim.name)
     found = Transfer(
         run=str(run),
         digest=digest,
@@ -199,7 +192,7 @@ def stored_transfers(run: str | Path) -> list[Transfer]:
 
 
 def _score(
-    successes: list[Result], victim: Victim, numbers: list[int], observer: TransferObserver
+    successes: list[Result], victim: Victim, numbers: list[int], observer: ProgressObserver
 ) -> Iterator[Moved]:
     """The engine batches, de-duplicates and isolates texts that the model cannot read."""
     engine: Engine[list[Any]] = Engine({"victim": oracle_for(victim)})
@@ -210,7 +203,7 @@ def _score(
         label = numbers[result.label]
         said = decided(result.perturbed_probs)
         first = decision_name(victim.labels, numbers[said] if said >= 0 else said)
-        observer.scored()
+        observer.advanced()
         if finished.value is None:
             yield Moved(result.key, victim.labels[label], "", "", 0.0, 0.0, first, str(finished.error))
             continue

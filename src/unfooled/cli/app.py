@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
-from typing import Annotated, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, TextIO
 
 import typer
 
 from unfooled import __version__
-from unfooled.cli.command import WING, AllCommands, Group, LazyGroup, Table
-from unfooled.cli.exits import Exit, ending_with_the_reader
+from unfooled.cli.command import WING, AllCommands, Exit, Group, LazyGroup, Table
 from unfooled.errors import UserError
 
 COMMANDS: Table = {
@@ -202,11 +204,63 @@ def _collect_rarely() -> None:
     gc.set_threshold(100_000, 20, 100)
 
 
+class _Pipe(io.FileIO):
+    """Ends the command on the first write that nobody can read.
+
+    The exception is no OSError, which the libraries that print would each turn into an ending of their own:
+    a failure, or a message. What is written on the way out goes nowhere.
+    """
+
+    def __init__(self, descriptor: int, code: int) -> None:
+        super().__init__(descriptor, "wb", closefd=False)
+        self._code = code
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+            raise SystemExit(self._code) from None
+
+
+@contextmanager
+def _ending_with_the_reader(code: int) -> Iterator[None]:
+    """Standard output and error end the process with `code` when their reader is gone."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (_watched(stream, code) for stream in before)
+    try:
+        yield
+    finally:
+        try:
+            # What is still held back would meet the closed pipe when the interpreter ends.
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            sys.stdout, sys.stderr = before
+
+
+def _watched(stream: TextIO, code: int) -> TextIO:
+    if type(stream) is not io.TextIOWrapper:
+        return stream  # a test or a notebook has put something of its own there
+    stream.flush()
+    pipe: Any = _Pipe(stream.fileno(), code)
+    held_back = isinstance(stream.buffer, io.BufferedWriter)  # not so where the user wants every byte at once
+    return io.TextIOWrapper(
+        io.BufferedWriter(pipe) if held_back else pipe,
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
+
+
 def main() -> None:
     """Run the command; a user's error is shown without a traceback."""
     _wait_without_spinning()
     _collect_rarely()
-    with ending_with_the_reader(Exit.NOT_READ):
+    with _ending_with_the_reader(Exit.NOT_READ):
         try:
             app()
         except UserError as error:

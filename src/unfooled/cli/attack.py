@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
-from unfooled.cli.command import option
-from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions, one_kind_of_rows
-from unfooled.cli.values import listed, pairs, slug
+from unfooled.cli.command import Exit, interrupted, option
+from unfooled.cli.options import Clean, ModelOptions, OneAttack, slug
 from unfooled.errors import UserError
 from unfooled.plugins import registry
+from unfooled.values import listed
 
 if TYPE_CHECKING:
     from unfooled.core.recipe import Recipe
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attack(Data, Clean, LabelMap, ModelOptions):
+class Attack(OneAttack, Clean, ModelOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled attack --model model.skops --data reviews.csv --attack textfooler --limit 500 --out runs/x
@@ -41,23 +40,13 @@ Examples:
 
     model: str = option(..., "Path, module:function, hub name, http(s) address, or `fake`.", "-m")
     data: str = option(..., "CSV, TSV, JSONL (.gz), Parquet, datasets folder, set name.", "-d")
-    attack: str = option("textfooler", "A name from `unfooled attacks`.", "-a")
+    attack: str = "textfooler"
     out: Path | None = option(None, "Folder of the run. [default: runs/…]", "-o")
-    limit: int | None = option(None, "Attack N rows: a seeded sample, each class in its share.", "-n", min=1)
-    first: int | None = option(None, "Attack the first N rows instead.", min=1)
-    sample: int | None = option(None, "Attack N rows drawn at random (seeded).", min=1)
+    limit: int | None = None
+    first: int | None = None
+    sample: int | None = None
     final: bool = option(False, "Fix the number of rows: the run cannot grow, and one look may judge it.")
-    workers: int = option(1, "Processes; one per core is best.", "-w", min=1)
-    seed: int = option(0, "Same seed, same results.", min=0)
-    budget: int | None = option(None, "Most victim queries per example.", min=1)
     target: str | None = option(None, "Class to reach, or a translation's keyword. [default: any]")
-    max_words: int = option(5000, "Longer rows end as errors.", min=1)
-    edit: str | None = option(None, "Which text column of a pair may be edited. [default: the last]")
-    labels: str | None = option(None, "Victim's class names in its order, comma-separated.")
-    label_map: str | None = option(None, "Data label=victim label, comma-separated.")
-    encoder: str | None = option(None, "Sentence encoder for similarity constraints.")
-    neighbours: str | None = option(None, "Neighbour table: name, JSON table or vectors file.")
-    masked_lm: str | None = option(None, "Masked language model of BAE: folder, hub name or `trigram`.")
     importance: str | None = option(
         None, "Order of words: gradient, deletion, attention[:LAYER], random, masking."
     )
@@ -68,49 +57,36 @@ Examples:
         (), "One more thing to respect: fluency:MOST_LOSS, grammar[:MOST_NEW_ERRORS]."
     )
     only: str | None = option(None, "Attack rows of this class only; `any`: every class.")
-    any_language: bool = option(False, "Also texts in letters that the attack's words do not know.")
-    set_: tuple[str, ...] = option((), "Change a setting shown by `unfooled show`: path=value.", "--set")
+    labels: str | None = option(None, "Victim's class names in its order, comma-separated.")
+    label_map: str | None = option(None, "Data label=victim label, comma-separated.")
     victim_option: tuple[str, ...] = option((), "name=value for the victim's adapter.")
     window: int = option(256, "Examples under attack at once; speed and memory only.", min=1)
-    restart: bool = option(False, "Discard an earlier run in the same folder.")
-    json: bool = option(False, "Print the summary as JSON and nothing else.")
 
     def run(self) -> int:
-        from rich.console import Console
-
-        from unfooled.core.session import Settings
         from unfooled.report.live import LiveObserver
         from unfooled.report.terminal import show_run
         from unfooled.runs.attack import attack
 
-        one_kind_of_rows(self.first, self.limit)
+        rows = self.rows()
         out = self.out or Path("runs") / slug(self.attack, self.model, self.data)
-        recipe = chosen_recipe(self)
+        recipe = self.recipe()
         victim = self.load_model(self.model)
         dataset = _data(self, victim)
-        settings = Settings(
-            seed=self.seed,
-            budget=self.budget,
-            max_words=self.max_words,
-            window=self.window,
-            any_language=self.any_language,
-        )
-        with LiveObserver(Console(stderr=True, quiet=self.json), title=recipe.full_name) as observer:
+        with LiveObserver(self.console(), title=recipe.full_name) as observer:
             try:
                 run = attack(
                     victim,
                     dataset,
                     recipe,
                     out=out,
-                    limit=self.first or self.limit,
-                    first=self.first is not None,
                     workers=self.workers,
-                    settings=settings,
+                    settings=self.settings(window=self.window),
                     target=self.target,
                     label_map=self.mapped_labels(),
                     final=self.final,
                     observer=observer,
                     restart=self.restart,
+                    **rows,
                 )
             except KeyboardInterrupt:
                 observer.stop()
@@ -121,6 +97,21 @@ Examples:
                 f"note: this run holds {summary.total} examples, {observer.total} were asked for", err=True
             )
         return Exit.SOME_ERRORS if summary.errors else Exit.DONE
+
+    def composed(self) -> Recipe:
+        """The named recipe with the parts that options replace or add."""
+        from unfooled.attacks.parts.goals import only_class
+        from unfooled.core.recipe import load_part, with_constraint, with_everywhere
+
+        recipe = super().composed()
+        if self.only:
+            recipe = only_class(recipe, self.only)
+        for kind in ("importance", "candidates"):
+            if name := getattr(self, kind):
+                recipe = with_everywhere(recipe, kind, load_part(kind, name))
+        for constraint in self.constraint:
+            recipe = with_constraint(recipe, load_part("constraint", constraint))
+        return recipe
 
 
 def _data(options: Attack, victim: Victim) -> Examples:
@@ -143,28 +134,3 @@ def _data(options: Attack, victim: Victim) -> Examples:
         encoding=options.encoding,
         **rows,
     )
-
-
-def chosen_recipe(options: Attack) -> Recipe:
-    """The named recipe with the parts that options replace."""
-    from unfooled.attacks.parts.goals import only_class
-    from unfooled.core.recipe import load_part, load_recipe, with_constraint, with_everywhere, with_setting
-
-    recipe = load_recipe(options.attack)
-    if options.only:
-        recipe = only_class(recipe, options.only)
-    if options.importance:
-        recipe = with_everywhere(recipe, "importance", load_part("importance", options.importance))
-    if options.candidates:
-        recipe = with_everywhere(recipe, "candidates", load_part("candidates", options.candidates))
-    if options.encoder:
-        recipe = with_everywhere(recipe, "encoder", options.encoder)
-    if options.neighbours:
-        recipe = with_everywhere(recipe, "table", options.neighbours)
-    if options.masked_lm:
-        recipe = with_everywhere(recipe, "masked_lm", options.masked_lm)
-    for constraint in options.constraint:
-        recipe = with_constraint(recipe, load_part("constraint", constraint))
-    for name, value in pairs(options.set_, "--set").items():
-        recipe = with_setting(recipe, name, value)
-    return recipe

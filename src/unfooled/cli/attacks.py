@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
-from unfooled.cli.command import Command, argument, option
+from unfooled.cli.command import argument
+from unfooled.cli.options import Output, print_json
 from unfooled.plugins import registry
 
 if TYPE_CHECKING:
@@ -18,60 +19,49 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attacks(Command):
-    json: bool = option(False, "As JSON.")
-
+class Attacks(Output):
     def run(self) -> None:
-        list_attacks(as_json=self.json)
+        from rich.console import Console
+        from rich.table import Table
+
+        from unfooled.core.recipe import all_recipes, load_recipe
+
+        recipes = list(all_recipes())
+        if self.json:
+            print_json([_brief(recipe) for recipe in recipes])
+            return
+        table = Table(title="Attacks", title_justify="left", box=None, pad_edge=False)
+        for heading in ("name", "what it does", "needs", "paper"):
+            table.add_column(heading, overflow="fold", no_wrap=heading == "name")
+        for recipe in recipes:
+            default = load_recipe(recipe.name) == recipe
+            name = f"{recipe.full_name}{' *' if default else ''}"
+            table.add_row(name, recipe.summary, ", ".join(recipe.requires()), recipe.paper)
+        Console().print(table)
+        typer.echo("\n* what the name alone means. `unfooled show NAME` tells the rest.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Show(Command):
+class Show(Output):
     EPILOG: ClassVar[str] = "\b\nExample:\n  unfooled show textfooler@paper\n"
 
     name: str = argument(..., "An attack, such as textfooler or textfooler@paper.")
-    json: bool = option(False, "As JSON.")
 
     def run(self) -> None:
-        show_attack(self.name, as_json=self.json)
+        from unfooled.core.recipe import load_recipe
 
-
-def list_attacks(*, as_json: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from unfooled.core.recipe import all_recipes, load_recipe
-
-    recipes = list(all_recipes())
-    if as_json:
-        typer.echo(json.dumps([_brief(recipe) for recipe in recipes], indent=2))
-        return
-    table = Table(title="Attacks", title_justify="left", box=None, pad_edge=False)
-    for heading in ("name", "what it does", "needs", "paper"):
-        table.add_column(heading, overflow="fold", no_wrap=heading == "name")
-    for recipe in recipes:
-        default = load_recipe(recipe.name) == recipe
-        name = f"{recipe.full_name}{' *' if default else ''}"
-        table.add_row(name, recipe.summary, ", ".join(recipe.requires()), recipe.paper)
-    Console().print(table)
-    typer.echo("\n* what the name alone means. `unfooled show NAME` tells the rest.")
-
-
-def show_attack(name: str, *, as_json: bool) -> None:
-    from unfooled.core.recipe import load_recipe
-
-    recipe = load_recipe(name)
-    if as_json:
-        typer.echo(json.dumps(_brief(recipe) | {"settings": recipe.to_json()}, indent=2))
-        return
-    versions = registry.load("attack", recipe.name)
-    typer.echo(_account(recipe))
-    typer.echo(f"\nVersions: {', '.join(f'{recipe.name}@{version}' for version in versions)}")
-    typer.echo(f"Needs of the victim: {', '.join(recipe.requires()) or 'nothing but decisions'}")
-    typer.echo(f"Reads: {', '.join(recipe.oracles()) or 'nothing else'}")
-    typer.echo(f"Settings of {recipe.full_name} (change one with --set path=value):")
-    for path, value in _settings(recipe.to_json()):
-        typer.echo(f"  {path} = {value}")
+        recipe = load_recipe(self.name)
+        if self.json:
+            print_json(_brief(recipe) | {"settings": recipe.to_json()})
+            return
+        versions = registry.load("attack", recipe.name)
+        typer.echo(_account(recipe))
+        typer.echo(f"\nVersions: {', '.join(f'{recipe.name}@{version}' for version in versions)}")
+        typer.echo(f"Needs of the victim: {', '.join(recipe.requires()) or 'nothing but decisions'}")
+        typer.echo(f"Reads: {', '.join(recipe.oracles()) or 'nothing else'}")
+        typer.echo(f"Settings of {recipe.full_name} (change one with --set path=value):")
+        for path, value in _settings(recipe.to_json()):
+            typer.echo(f"  {path} = {value}")
 
 
 def _account(recipe: Recipe) -> str:

@@ -1,4 +1,5 @@
-"""A command is a frozen dataclass: a field is an option, written once, and `run` is what the command does.
+"""A command is a frozen dataclass: a field is an option, written once, and `run` is what the command does;
+what that returns is its exit code.
 
 Commands are named in a table and imported when they run, so that `unfooled --help` costs nothing.
 """
@@ -10,15 +11,31 @@ import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import MISSING, Field, dataclass, field, fields
+from enum import IntEnum
 from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from unfooled.cli.exits import Exit
 from unfooled.plugins import registry
 
 _DECLARED = "unfooled.cli"  # in the metadata of a field: how it is typed
+
+
+class Exit(IntEnum):
+    DONE = 0
+    GATE_FAILED = 1
+    MISTAKE = 2  # the user can mend it; the message says how
+    SOME_ERRORS = 3  # finished, but some examples could not be attacked
+    GATE_UNDECIDED = 4  # too few examples to tell
+    INTERRUPTED = 130
+    NOT_READ = 141  # who reads the output stopped, as `head` does
+
+
+def interrupted(saved: str, remedy: str = "repeat the command to go on") -> Exit:
+    """Tell what is kept, and how to go on."""
+    typer.echo(f"interrupted: {saved}\n  → {remedy}", err=True)
+    return Exit.INTERRUPTED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,14 +98,13 @@ def build(name: str, kind: type[Command], help: str) -> TyperCommand:
 
 
 def _declared(kind: type[Command]) -> dict[str, Any]:
-    """How each field is typed. A class that only changes a default need not say it again."""
+    """How each field is typed, a class's own first; to change a default or a place, its name is enough."""
     found: dict[str, Any] = {}
     for owner in kind.__mro__:
         own: Mapping[str, Field[Any]] = vars(owner).get("__dataclass_fields__", {})
-        for name in vars(owner).get("__annotations__", {}):
-            if name in own and _DECLARED in own[name].metadata:
-                found.setdefault(name, own[name].metadata[_DECLARED])
-    return found
+        for name in filter(own.__contains__, vars(owner).get("__annotations__", {})):
+            found[name] = found.get(name) or own[name].metadata.get(_DECLARED)
+    return {name: declared for name, declared in found.items() if declared}
 
 
 def _parameter(name: str, declared: Any, hint: Any, default: Any) -> inspect.Parameter:

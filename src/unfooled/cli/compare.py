@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import typer
 
 from unfooled.cli.command import argument, option
-from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions
+from unfooled.cli.options import Clean, Data, LabelMap, ModelOptions, Output, print_json
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Data, Clean, LabelMap, ModelOptions):
+class Compare(Data, Clean, LabelMap, ModelOptions, Output):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled compare models/lstm models/svm models/bert --data reviews.csv --out comparison
@@ -32,16 +31,14 @@ Examples:
     out: Path | None = option(None, "Folder for compare.csv, compare.svg, compare.png.", "-o")
     limit: int | None = option(None, "The first N rows only.", "-n", min=1)
     bare: bool = option(False, "Also time a bare forward loop, to compare the speed with.")
-    json: bool = option(False, "Print the result as JSON and nothing else.")
 
     def run(self) -> None:
-        from rich.console import Console
-
         from unfooled.checks.compare import compare, plot, write_csv
+        from unfooled.report.terminal import wide_console
         from unfooled.report.terminal_tables import models_table
 
         data = self.load(self.data, limit=self.limit, clean=self.clean)
-        with Console(stderr=True, quiet=self.json).status("") as status:
+        with self.console().status("") as status:
             measured = compare(_loaded(self, status), data, label_map=self.mapped_labels(), bare=self.bare)
         title = f"{data.name}, {self.split}: {measured[0].n:,} texts"
         if self.out is not None:
@@ -49,11 +46,9 @@ Examples:
             write_csv(measured, self.out / "compare.csv")
             plot(measured, title, [self.out / "compare.svg", self.out / "compare.png"])
         if self.json:
-            typer.echo(json.dumps([asdict(model) for model in measured], indent=2))
+            print_json([asdict(model) for model in measured])
             return
-        wide = Console()
-        wide.width = max(wide.width, 120)  # a table that is folded cannot be read
-        wide.print(models_table(measured, title))
+        wide_console().print(models_table(measured, title))
         typer.echo("in brackets: 95 % intervals")
         if self.out is not None:
             typer.echo(f"written: {self.out}/compare.csv, compare.svg, compare.png")

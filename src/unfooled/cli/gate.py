@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -11,17 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
-from unfooled.cli.command import Command, argument, option
-from unfooled.cli.exits import Exit
-from unfooled.cli.values import shares
+from unfooled.cli.command import Exit, argument, option
+from unfooled.cli.options import Output, print_json
 from unfooled.errors import RunFileError, UserError
+from unfooled.values import shares
 
 if TYPE_CHECKING:
     from unfooled.checks.gate import Judged, Rule
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gate(Command):
+class Gate(Output):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled gate runs/x --min-aua 0.6 --max-success 0.3
@@ -52,7 +51,6 @@ Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow 
     junit: Path | None = option(None, "Write JUnit XML here.")
     markdown: Path | None = option(None, "Write a short table for a pull request here.")
     undecided_passes: bool = option(False, "Let an undecided gate pass (exit code 0).")
-    json: bool = option(False, "As JSON.")
 
     def run(self) -> int:
         from unfooled.checks import gate
@@ -73,7 +71,7 @@ Exit codes: 0 passed · 1 failed · 4 undecided (attack more examples, or allow 
                 for judged in about.judged
             ]
             answer = {"gate": verdict, "rules": found, "warnings": list(about.warnings), **about.more}
-            typer.echo(json.dumps(answer, indent=2, ensure_ascii=False))
+            print_json(answer, ensure_ascii=False)
         else:
             for judged in about.judged:
                 typer.echo(f"{judged.judgement:9}  {visible(str(judged))}")

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
-from unfooled.cli.command import Command, option
-from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.options import TrainingOptions, TrustOptions, check_resume
+from unfooled.cli.command import Command, Exit, interrupted, option
+from unfooled.cli.options import TrainingOptions, TrustOptions, check_resume, print_json
 from unfooled.errors import UserError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from unfooled.defenses.harden import Hardened
 
 
@@ -70,7 +65,6 @@ Settings without a flag of their own: --set name=value. --list shows every setti
     model: str | None = option(None, "The model to harden, as for `attack --model`.", "-m")
     out: Path | None = option(None, "Folder of the hardened model.", "-o")
     samples: Path | None = option(None, "augment: run, or .jsonl of one, whose successes are added.")
-    resume: bool = option(False, "Go on with a training that was stopped.")
     threshold: tuple[str, ...] = option((), "Not here: give it where the model is used.", hidden=True)
     list_: bool = option(False, "Show methods, settings and search ranges.", "--list")
 
@@ -80,18 +74,15 @@ Settings without a flag of their own: --set name=value. --list shows every setti
         from unfooled.checks.replay import fooling_texts
         from unfooled.defenses.harden import harden
         from unfooled.defenses.methods import find_method
+        from unfooled.report.choices import methods_as_json, print_methods
         from unfooled.report.progress import HardenProgress
         from unfooled.training.preparation import DEFAULT_SHARE
         from unfooled.victims.loading import load_victim
 
         if self.list_:
-            show_methods(as_json=self.json)
+            print_json(methods_as_json(), ensure_ascii=False) if self.json else print_methods(Console())
             return Exit.DONE
-        for name in ("method", "model", "out"):
-            if getattr(self, name) is None:
-                raise UserError(
-                    f"--{name} is missing", "see unfooled harden --help; --list shows the methods"
-                )
+        self.require("method", "model", "out", told="see unfooled harden --help; --list shows the methods")
         if self.threshold:
             raise UserError(
                 "a threshold is how a model's scores are used, and harden changes what they are: "
@@ -109,8 +100,7 @@ Settings without a flag of their own: --set name=value. --list shows every setti
         if method.kind == "train" and self.data is not None:
             data = self.load(self.data, limit=self.limit)
         samples = fooling_texts(self.samples, load_victim(self.model).labels) if self.samples else None
-        console = Console(stderr=True, quiet=self.json)
-        with HardenProgress(console, method.name) as observer:
+        with HardenProgress(self.console(), method.name) as observer:
             try:
                 hardened = harden(
                     self.model,
@@ -132,43 +122,6 @@ Settings without a flag of their own: --set name=value. --list shows every setti
         return Exit.DONE
 
 
-def show_methods(*, as_json: bool) -> None:
-    from rich.console import Console
-
-    from unfooled.defenses.methods import TRAINING, all_methods
-
-    if as_json:
-        rows = [
-            {
-                "name": method.name,
-                "kind": method.kind,
-                "summary": method.summary,
-                "paper": method.paper,
-                "defaults": dict(method.defaults) | (dict(TRAINING) if method.kind == "train" else {}),
-                "ranges": {name: str(drawn) for name, drawn in method.ranges.items()},
-            }
-            for method in all_methods().values()
-        ]
-        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
-        return
-    console = Console()
-    for method in all_methods().values():
-        console.print(f"[bold]{method.name}[/]: {method.summary} [dim]({method.paper})[/]", highlight=False)
-        console.print(_settings_table(method.defaults, method.ranges))
-    console.print("[bold]every method that trains[/]", highlight=False)
-    console.print(_settings_table(TRAINING, {}))
-
-
-def _settings_table(defaults: Mapping[str, Any], ranges: Mapping[str, Any]) -> Table:
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), show_header=False)
-    for name, value in defaults.items():
-        table.add_row(name, escape(str(value)) or "–", f"search: {ranges[name]}" if name in ranges else "")
-    return table
-
-
 def _show(hardened: Hardened, options: Harden) -> None:
     from unfooled.cli.advice import attack_next
     from unfooled.report.tables import duration
@@ -179,7 +132,7 @@ def _show(hardened: Hardened, options: Harden) -> None:
         facts |= {"settings": dict(hardened.settings), "alone": hardened.alone}
         if trained:
             facts |= {"metrics": trained.metrics, "seconds": trained.seconds}
-        typer.echo(json.dumps(facts, indent=2))
+        print_json(facts)
         return
     if trained:
         valid = trained.metrics.get("valid")

@@ -9,7 +9,7 @@ from typing import ClassVar
 import typer
 
 from unfooled.cli.command import Command, argument, option
-from unfooled.cli.values import listed
+from unfooled.values import listed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,12 @@ from typing import ClassVar
 import typer
 
 from unfooled.cli.command import argument, option
-from unfooled.cli.options import TrustCode
+from unfooled.cli.options import Output, TrustCode, print_json
 from unfooled.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasureCommand(TrustCode):
+class MeasureCommand(TrustCode, Output):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled measure runs/x
@@ -32,31 +31,25 @@ edit-distance · same-pos · changed-pos. link-grammar needs the program link-pa
         (), "A measure, repeated for several. [default: similarity, edit-distance]", "--with"
     )
     list_: bool = option(False, "Show the measures and what each asks by default.", "--list")
-    json: bool = option(False, "As JSON.")
 
     def run(self) -> None:
-        from rich.console import Console
-        from rich.progress import Progress
-
         from unfooled.metrics.measures import described_measures, help_table, measure_run, parse_measure
         from unfooled.metrics.summary import Mean
+        from unfooled.report.progress import counting
         from unfooled.runs.file import RunFile
 
         if self.list_:
-            typer.echo(json.dumps(described_measures(), indent=2) if self.json else help_table())
+            print_json(described_measures()) if self.json else typer.echo(help_table())
             return
         if self.folder is None:
             raise UserError("RUN is missing", "see unfooled measure --help; --list shows the measures")
         names = self.with_ or ("similarity", "edit-distance")
-        with Progress(console=Console(stderr=True, quiet=self.json), transient=True) as bar:
-            task = bar.add_task("measuring")
-            done = measure_run(
-                self.folder, names, progress=lambda now, all_: bar.update(task, completed=now, total=all_)
-            )
+        with counting(self.console(), "measuring") as progress:
+            done = measure_run(self.folder, names, progress=progress)
         with closing(RunFile.read(self.folder)) as file:
             found = {name: Mean.of(list(file.measured(name).values())) for name in done}
         if self.json:
-            typer.echo(json.dumps({name: mean.to_dict() for name, mean in found.items()}, indent=2))
+            print_json({name: mean.to_dict() for name, mean in found.items()})
             return
         for name, mean in found.items():
             told = f"{mean.value:.3f} ({mean.low:.3f} – {mean.high:.3f}, n = {mean.n})"

@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
+import json
+import re
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from unfooled.cli.command import Command, option
-from unfooled.cli.values import columns, listed, literal, pairs, settings, several
 from unfooled.errors import UserError
 from unfooled.trust import trusting
+from unfooled.values import columns, listed, literal, pairs, settings, several
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from unfooled.core.recipe import Recipe
+    from unfooled.core.session import Settings
     from unfooled.core.victim import Victim
     from unfooled.data.dataset import Dataset
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output(Command):
+    """Commands that tell people what they found, or machines."""
+
+    json: bool = option(False, "Print the result as JSON and nothing else.")
+
+    def console(self) -> Console:
+        """For what is shown on the way: standard error, and nothing where a machine reads."""
+        from rich.console import Console
+
+        return Console(stderr=True, quiet=self.json)
+
+    def require(self, *names: str, told: str) -> None:
+        """Options that are needed for all but --list; `told` says where to look."""
+        for name in names:
+            if getattr(self, name) is None:
+                raise UserError(f"--{name} is missing", told)
+
+
+def print_json(found: Any, *, ensure_ascii: bool = True) -> None:
+    typer.echo(json.dumps(found, indent=2, ensure_ascii=ensure_ascii))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +138,69 @@ class ModelOptions(Thresholds, TrustOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingOptions(Data):
+class Attacking(Data, LabelMap, Output):
+    """Commands that attack: which rows, how far, and where words and meanings are looked up."""
+
+    out: Path | None = option(None, "Folder of all runs. [default: runs/…]", "-o")
+    limit: int | None = option(None, "Attack N rows: a seeded sample, each class in its share.", "-n", min=1)
+    first: int | None = option(None, "Attack the first N rows instead.", min=1)
+    sample: int | None = option(None, "Attack N rows drawn at random (seeded).", min=1)
+    workers: int = option(1, "Processes; one per core is best.", "-w", min=1)
+    seed: int = option(0, "Same seed, same results.", min=0)
+    budget: int | None = option(None, "Most victim queries per example and attack.", min=1)
+    max_words: int = option(5000, "Longer rows end as errors.", min=1)
+    edit: str | None = option(None, "Which text column of a pair may be edited. [default: the last]")
+    encoder: str | None = option(None, "Sentence encoder for similarity constraints.")
+    neighbours: str | None = option(None, "Neighbour table: name, JSON table or vectors file.")
+    masked_lm: str | None = option(None, "Masked language model of BAE: folder, hub name or `trigram`.")
+    any_language: bool = option(False, "Also texts in letters that the attack's words do not know.")
+    restart: bool = option(False, "Discard earlier runs in the folder.")
+
+    def rows(self) -> dict[str, Any]:
+        """How many and which, as `attack` takes them."""
+        if self.first is not None and self.limit is not None:
+            raise UserError("--first and --limit contradict each other", "give one of them")
+        return {"limit": self.first or self.limit, "first": self.first is not None}
+
+    def settings(self, **more: Any) -> Settings:
+        from unfooled.core.session import Settings
+
+        names = ("seed", "budget", "max_words", "any_language")
+        return Settings(**{name: getattr(self, name) for name in names}, **more)
+
+    def everywhere(self) -> dict[str, str]:
+        """What replaces the resources of an attack, wherever it has such a part."""
+        given = {"encoder": self.encoder, "table": self.neighbours, "masked_lm": self.masked_lm}
+        return {name: value for name, value in given.items() if value}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneAttack(Attacking):
+    """Commands that try a single attack."""
+
+    attack: str = option("textfooler", "A name from `unfooled attacks`.", "-a")
+    set_: tuple[str, ...] = option((), "Change a setting shown by `unfooled show`: path=value.", "--set")
+
+    def recipe(self) -> Recipe:
+        """The named recipe with all that the options change."""
+        from unfooled.core.recipe import with_everywhere, with_setting
+
+        recipe = self.composed()
+        for name, value in self.everywhere().items():
+            recipe = with_everywhere(recipe, name, value)
+        for name, value in pairs(self.set_, "--set").items():
+            recipe = with_setting(recipe, name, value)
+        return recipe
+
+    def composed(self) -> Recipe:
+        """Before resources and settings are changed."""
+        from unfooled.core.recipe import load_recipe
+
+        return load_recipe(self.attack)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions(Data, Output):
     """Commands that train a model."""
 
     data: str | None = option(None, "Labelled texts or pairs to train on.", "-d")
@@ -115,8 +208,8 @@ class TrainingOptions(Data):
     set_: tuple[str, ...] = option((), "Any other setting: name=value.", "--set")
     split: str = "train"
     limit: int | None = option(None, "Train on the first N rows only.", "-n", min=1)
+    resume: bool = option(False, "Go on with what was stopped.")
     restart: bool = option(False, "Replace what the folder holds.")
-    json: bool = option(False, "Print the result as JSON and nothing else.")
 
     def given(self, flags: type[Command]) -> dict[str, Any]:
         """Settings: those that were given by the flags of this block, and those of --set."""
@@ -138,11 +231,6 @@ class TrainingOptions(Data):
         return self.load(self.valid) if named else self.load(data, split=self.valid)
 
 
-def one_kind_of_rows(first: int | None, limit: int | None) -> None:
-    if first is not None and limit is not None:
-        raise UserError("--first and --limit contradict each other", "give one of them")
-
-
 def check_resume(*, resume: bool, restart: bool) -> None:
     if resume and restart:
         raise UserError("--resume and --restart contradict each other", "give one of them")
@@ -158,3 +246,8 @@ class Server(Command):
     token: str | None = option(
         None, "What visitors from elsewhere need; `new` makes one.", envvar="UNFOOLED_TOKEN"
     )
+
+
+def slug(*names: str) -> str:
+    """A folder's name, from the names of what is in it."""
+    return "-".join(re.sub(r"[^\w.@]+", "_", Path(name).name or name).strip("_") for name in names)

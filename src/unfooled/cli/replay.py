@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import typer
 
-from unfooled.cli.command import argument, option
+from unfooled.cli.command import Exit, argument, option
 from unfooled.cli.evaluate import NamedModels
-from unfooled.cli.exits import Exit
-from unfooled.cli.values import slug
+from unfooled.cli.options import print_json, slug
 from unfooled.errors import UserError
 
 
@@ -30,7 +28,6 @@ perturbed_text and label_name.
     samples: Path = argument(..., "Folder of a run, or its export as .jsonl.")
     out: Path | None = option(None, "Folder of the runs. [default: runs/replay-…]", "-o")
     label_map: str | None = option(None, "Label of the samples=model label, comma-separated.")
-    json: bool = option(False, "Print the table as JSON and nothing else.")
 
     def run(self) -> int:
         from rich.console import Console
@@ -56,11 +53,11 @@ perturbed_text and label_name.
             draws=self.draws,
             name=str(self.samples),
             label_map=self.mapped_labels(),
-            watcher=LiveWatcher(Console(stderr=True, quiet=self.json)),
+            watcher=LiveWatcher(self.console()),
             restart=self.restart,
         )
         if self.json:
-            typer.echo(json.dumps([model.to_dict() for model in replayed], indent=2))
+            print_json([model.to_dict() for model in replayed])
         else:
             cells = [
                 (model.name + "*" * model.random, rate(model.before), rate(model.after), str(model.errors))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
-from unfooled.cli.command import Command, argument, option
+from unfooled.cli.command import argument, option
+from unfooled.cli.options import Output, print_json
 from unfooled.errors import MissingExtraError, UserError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _PLAIN = ("name", "version", "licence", "origin", "digest")  # of a record, not 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resources(Command):
+class Resources(Output):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled resources                 what is here and what is not
@@ -37,36 +37,30 @@ Examples:
     names: tuple[str, ...] = argument((), "Names, or `all`.")
     minutes: float | None = option(None, "build: minutes of training in all, earlier ones included.")
     again: bool = option(False, "Replace what is here, from the start.")
-    json: bool = option(False, "As JSON.")
 
     def run(self) -> None:
-        run_resources(self.action, self.names, minutes=self.minutes, again=self.again, as_json=self.json)
+        from rich.console import Console
 
-
-def run_resources(
-    action: str, names: Sequence[str], *, minutes: float | None = None, again: bool = False, as_json: bool
-) -> None:
-    from rich.console import Console
-
-    if action == "list":
-        _list(as_json)
-        return
-    if action not in ("get", "build"):
-        raise UserError(
-            f"resources cannot {action!r}",
-            "use `unfooled resources`, `unfooled resources get NAME` or `unfooled resources build NAME`",
-        )
-    if action == "get" and minutes is not None:
-        raise UserError("--minutes is for builds", "use `unfooled resources build NAME`")
-    if not names:
-        raise UserError("which resource?", "`unfooled resources` lists them; `get all` fetches every one")
-    console = Console(stderr=True)
-    if action == "build":
-        _build(names, console, {} if minutes is None else {"minutes": minutes}, again=again, as_json=as_json)
-    elif list(names) == ["all"]:
-        _fetch_all(console, again=again)
-    else:
-        fetch(names, console, again=again)
+        if self.action == "list":
+            _list(self.json)
+            return
+        if self.action not in ("get", "build"):
+            raise UserError(
+                f"resources cannot {self.action!r}",
+                "use `unfooled resources`, `unfooled resources get NAME` or `unfooled resources build NAME`",
+            )
+        if self.action == "get" and self.minutes is not None:
+            raise UserError("--minutes is for builds", "use `unfooled resources build NAME`")
+        if not self.names:
+            raise UserError("which resource?", "`unfooled resources` lists them; `get all` fetches every one")
+        console = Console(stderr=True)
+        if self.action == "build":
+            settings = {} if self.minutes is None else {"minutes": self.minutes}
+            _build(self.names, console, settings, again=self.again, as_json=self.json)
+        elif self.names == ("all",):
+            _fetch_all(console, again=self.again)
+        else:
+            fetch(self.names, console, again=self.again)
 
 
 def _fetch_all(console: Console, *, again: bool) -> None:
@@ -109,7 +103,7 @@ def _build(
                 raise
     records = [store.record(name) for name in names]
     if as_json:
-        typer.echo(json.dumps(records, indent=2))
+        print_json(records)
         return
     for record in records:
         told = {key: value for key, value in record.items() if key not in _PLAIN}
@@ -153,7 +147,7 @@ def _list(as_json: bool) -> None:
             }
             for entry in entries
         ]
-        typer.echo(json.dumps(rows, indent=2))
+        print_json(rows)
         return
     table = Table(title="Resources", title_justify="left", box=None, pad_edge=False)
     for heading in ("name", "here", "size", "licence", "what"):

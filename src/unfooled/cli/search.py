@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-import typer
-
-from unfooled.cli.command import option
-from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.options import Data, Thresholds, TrustOptions, check_resume
-from unfooled.cli.values import settings
+from unfooled.cli.command import Exit, interrupted, option
+from unfooled.cli.options import Data, Output, Thresholds, TrustOptions, check_resume, print_json
 from unfooled.errors import UserError
+from unfooled.values import settings
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from unfooled.core.victim import Victim
     from unfooled.data.dataset import Dataset
-    from unfooled.defenses.search import Found
 
 PREMADE = "premade"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchCommand(Data, Thresholds, TrustOptions):
+class SearchCommand(Data, Thresholds, TrustOptions, Output):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled search --method five --model models/bert --data mr --limit 200 --minutes 30 --out searches/five
@@ -57,7 +51,6 @@ importance.png. --list of `unfooled harden` shows the ranges.
     seed: int = option(0, "Same seed, same draws.", min=0)
     resume: bool = option(False, "Go on with a search that was stopped.")
     restart: bool = option(False, "Begin the search again.")
-    json: bool = option(False, "Print the result as JSON and nothing else.")
 
     def run(self) -> int:
         import numpy as np
@@ -67,6 +60,7 @@ importance.png. --list of `unfooled harden` shows the ranges.
         from unfooled.defenses.methods import find_method
         from unfooled.defenses.search import search
         from unfooled.report.progress import SearchProgress
+        from unfooled.report.search import print_search
         from unfooled.training.preparation import LabelledTexts, read_rows
         from unfooled.victims.loading import load_victim
 
@@ -77,7 +71,7 @@ importance.png. --list of `unfooled harden` shows the ranges.
         victim = load_victim(self.model, thresholds=self.thresholds())
         judged = self.load(self.data, limit=self.limit)
         clean, _ = read_rows(judged.aligned(victim.labels))
-        console = Console(stderr=True, quiet=self.json)
+        console = self.console()
         try:
             run = self.premade or _premade(self, victim, judged, console)
         except KeyboardInterrupt:
@@ -110,7 +104,10 @@ importance.png. --list of `unfooled harden` shows the ranges.
                 )
             except KeyboardInterrupt:
                 return interrupted(f"finished trials are in {self.out}", "repeat the command with --resume")
-        _show(found, self)
+        if self.json:
+            print_json(found.to_dict())
+        else:
+            print_search(Console(), found, self.balance)
         return Exit.DONE
 
 
@@ -138,36 +135,3 @@ def _training(options: SearchCommand, judged: int) -> Dataset:
     """The rows to train on: not those that the search is judged by."""
     offset = judged if options.train_split == options.split else 0
     return options.load(options.data, split=options.train_split, limit=options.train_limit, offset=offset)
-
-
-def _show(found: Found, options: SearchCommand) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    if options.json:
-        facts = {"path": str(found.path), "method": found.method, "base": dict(found.base)}
-        facts |= {"best": asdict(found.best), "importance": dict(found.importance)}
-        typer.echo(json.dumps(facts | {"trials": [asdict(trial) for trial in found.trials]}, indent=2))
-        return
-    console = Console()
-    table = Table(box=None, pad_edge=False)
-    for name in ("", "clean", "pre-made", "weighed", "settings"):
-        table.add_column(name, justify="left" if name in ("", "settings") else "right")
-    table.add_row("without", *_cells(found.base["clean"], found.base["premade"], options.balance), "")
-    for tried in sorted(found.trials, key=lambda trial: -trial.value)[:5]:
-        settings = _settings(tried.settings)
-        table.add_row(
-            f"trial {tried.number + 1}", *_cells(tried.clean, tried.premade, options.balance), settings
-        )
-    console.print(table)
-    if found.importance:
-        console.print("matters most: " + _settings(dict(list(found.importance.items())[:4])), highlight=False)
-    console.print(f"best of {len(found.trials)} trials: {found.path}", highlight=False, markup=False)
-
-
-def _cells(clean: float, premade: float, balance: float) -> tuple[str, str, str]:
-    return f"{clean:.3f}", f"{premade:.3f}", f"{balance * clean + (1 - balance) * premade:.3f}"
-
-
-def _settings(settings: Mapping[str, object]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in settings.items())

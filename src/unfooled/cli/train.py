@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -10,12 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import typer
 
-from unfooled.cli.command import Command, option
-from unfooled.cli.exits import Exit, interrupted
-from unfooled.cli.options import Clean, TrainingOptions, TrustCode, check_resume
-from unfooled.cli.values import listed
-from unfooled.errors import UserError
+from unfooled.cli.command import Command, Exit, interrupted, option
+from unfooled.cli.options import Clean, TrainingOptions, TrustCode, check_resume, print_json
 from unfooled.plugins import registry
+from unfooled.values import listed
 
 if TYPE_CHECKING:
     from unfooled.training.trainer import Trained
@@ -64,26 +61,21 @@ their own: --set name=value.
     sweep: int | None = option(None, "Train N times within the ranges of --list; keep the best.", min=1)
     sweep_time: float | None = option(None, "Minutes after which no trial begins.", min=0)
     sampler: str = option("tpe", "How a sweep draws: `tpe` or `random`.")
-    resume: bool = option(False, "Go on with a training or sweep that was stopped.")
-    restart: bool = option(False, "Replace the model in the folder.")
     list_: bool = option(False, "Show families, settings and sweep ranges.", "--list")
 
     def run(self) -> int:
         from rich.console import Console
 
+        from unfooled.report.choices import families_as_json, print_families
         from unfooled.report.progress import TrainProgress
         from unfooled.training.families import find_family
         from unfooled.training.sweep import sweep
         from unfooled.training.trainer import find_classifier, train
 
         if self.list_:
-            show_families(as_json=self.json)
+            print_json(families_as_json(), ensure_ascii=False) if self.json else print_families(Console())
             return Exit.DONE
-        for name in ("model", "data", "out"):
-            if getattr(self, name) is None:
-                raise UserError(
-                    f"--{name} is missing", "see unfooled train --help; --list shows the families"
-                )
+        self.require("model", "data", "out", told="see unfooled train --help; --list shows the families")
         assert self.model is not None
         assert self.data is not None
         assert self.out is not None
@@ -92,14 +84,13 @@ their own: --set name=value.
         if self.sweep:
             find_classifier(family.name)
         data = self.load(self.data, limit=self.limit)
-        console = Console(stderr=True, quiet=self.json)
         shared: dict[str, Any] = {
             "valid": self.validation(self.data),
             "options": self.given(FamilySettings),
             "resume": self.resume,
             "restart": self.restart,
         }
-        with TrainProgress(console, family.name) as observer:
+        with TrainProgress(self.console(), family.name) as observer:
             try:
                 if self.sweep:
                     trained = sweep(
@@ -140,36 +131,6 @@ their own: --set name=value.
         )
 
 
-def show_families(*, as_json: bool) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    from unfooled.training.families import all_families
-
-    if as_json:
-        rows = [
-            {
-                "name": family.name,
-                "summary": family.summary,
-                "paper": family.paper,
-                "defaults": dict(family.defaults),
-                "ranges": {name: str(drawn) for name, drawn in family.ranges.items()},
-            }
-            for family in all_families()
-        ]
-        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
-        return
-    console = Console()
-    for family in all_families():
-        console.print(f"[bold]{family.name}[/]: {family.summary} [dim]({family.paper})[/]", highlight=False)
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), show_header=False)
-        for name, value in family.defaults.items():
-            drawn = f"sweep: {family.ranges[name]}" if name in family.ranges else ""
-            table.add_row(name, str(value), drawn, f"[dim]{escape(family.option(name).help)}[/]")
-        console.print(table)
-
-
 def _show(trained: Trained, options: Train) -> None:
     from unfooled.cli.advice import attack_next
     from unfooled.report.tables import duration
@@ -178,7 +139,7 @@ def _show(trained: Trained, options: Train) -> None:
 
     if options.json:
         facts = {"path": str(trained.path), "family": trained.family, "seconds": trained.seconds}
-        typer.echo(json.dumps(facts | {"metrics": trained.metrics}, indent=2))
+        print_json(facts | {"metrics": trained.metrics})
         return
     valid = trained.metrics.get("valid")
     kept = f", epoch {trained.metrics['best_epoch']} kept" if "best_epoch" in trained.metrics else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -10,13 +9,12 @@ from typing import ClassVar
 import typer
 
 from unfooled.cli.command import option
-from unfooled.cli.options import Data
-from unfooled.cli.values import listed, pairs
+from unfooled.cli.options import Data, LabelMap, Output, print_json
 from unfooled.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words(Data):
+class Words(Data, LabelMap, Output):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled words --data train.csv --out words.json
@@ -32,7 +30,6 @@ Examples:
     edit: str | None = option(None, "Which text column of a pair is counted. [default: the last]")
     label_map: str | None = option(None, "Other names for the classes: old=new, comma-separated.")
     force: bool = option(False, "Replace a file that exists.")
-    json: bool = option(False, "Print the lists as JSON and nothing else.")
 
     def run(self) -> None:
         from rich.console import Console
@@ -44,14 +41,12 @@ Examples:
 
         _check_free(self.out, force=self.force)
         data = self.load(self.data, edit=self.edit, limit=self.limit)
-        console = Console(stderr=True, quiet=self.json)
-        examples = track(data, "counting words", total=len(data), console=console, transient=True)
-        names = pairs(listed(self.label_map) or (), "--label-map")
-        words = count_class_words(data, examples).renamed(names)
+        examples = track(data, "counting words", len(data), console=self.console(), transient=True)
+        words = count_class_words(data, examples).renamed(self.mapped_labels() or {})
         words.write(self.out, top=self.top)
         if self.json:
             lists = {label: dict(words.strongest(n, self.top)) for n, label in enumerate(words.labels)}
-            typer.echo(json.dumps({"out": str(self.out), "strongest": lists}, indent=2, ensure_ascii=False))
+            print_json({"out": str(self.out), "strongest": lists}, ensure_ascii=False)
             return
         Console().print(class_words_table(words, self.top))
         typer.echo(f"{len(words.words):,} words of {visible(data.name)}, written: {self.out}")

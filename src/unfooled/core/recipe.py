@@ -72,6 +72,20 @@ class Recipe:
         return described
 
 
+def recipe_versions(
+    searches: Mapping[str, Search],
+    *,
+    name: str,
+    summary: str,
+    paper: str,
+    goal: Any,
+    needs: tuple[str, ...] = ("probabilities",),
+) -> dict[str, Recipe]:
+    """Versions of an attack that differ in nothing but their search, the default first."""
+    about: dict[str, Any] = {"name": name, "summary": summary, "paper": paper, "goal": goal, "needs": needs}
+    return {version: Recipe(version=version, search=search, **about) for version, search in searches.items()}
+
+
 def load_recipe(name: str) -> Recipe:
     """The attack of that name; a version stands behind `@`, and the first of them is meant without it.
 

@@ -207,6 +207,15 @@ class Life(NamedTuple):
         )
 
 
+class SessionParts(NamedTuple):
+    """What a session is made of, in this process or in another."""
+
+    victim: Victim
+    recipe: Recipe
+    settings: Settings
+    known_good: Hashable
+
+
 class Session:
     """Attacks examples with one engine. Oracles may be shared between sessions or replaced for a test.
 

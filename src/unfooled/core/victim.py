@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import math
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, get_args, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from unfooled.errors import VictimError
 
 TextValue: TypeAlias = str | tuple[str, ...]  # one text, or one string per field of a pair
 Probabilities: TypeAlias = NDArray[np.float64]  # [texts, classes], rows sum to 1
+V = TypeVar("V")
 
 # What a victim may be able to do; the last three word by word (see `whitebox.py`).
 CAPABILITIES = ("probabilities", "gradients", "attention", "embeddings")
@@ -151,6 +154,34 @@ def option(name: str, value: Any) -> str:
     return f"--victim-option {shlex.quote(f'{name}={typed}')} (in Python: {name}={value!r})"
 
 
+def options_of(
+    made: Callable[..., Any], *, without: Sequence[str] = ()
+) -> Callable[[Callable[..., V]], Callable[..., V]]:
+    """For a loader with `**options`: they are those that `made` takes by name, and are declared only there.
+
+    The loader gets all of them, with the defaults of `made` where nothing else is given.
+    """
+    theirs = [
+        parameter
+        for parameter in inspect.signature(made).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in without
+    ]
+
+    def declare(load: Callable[..., V]) -> Callable[..., V]:
+        own = inspect.signature(load)
+        named = [part for part in own.parameters.values() if part.kind is not part.VAR_KEYWORD]
+        more = [parameter for parameter in theirs if parameter.name not in own.parameters]
+
+        @wraps(load)
+        def complete(*args: Any, **given: Any) -> V:
+            return load(*args, **({parameter.name: parameter.default for parameter in more} | given))
+
+        complete.__signature__ = own.replace(parameters=[*named, *more])  # type: ignore[attr-defined]
+        return complete
+
+    return declare
+
+
 def as_type(name: str, value: Any, default: Any) -> Any:
     """`value` in the type of the option's default. The command line gives text, or what JSON makes of it."""
     if isinstance(default, bool):
@@ -183,14 +214,9 @@ def require_not_negative(**numbers: float) -> None:
 
 
 def _as_bool(name: str, value: Any) -> bool:
-    from unfooled.values import read_truth
+    from unfooled.values import named_truth
 
-    try:
-        return read_truth(value)
-    except ValueError:
-        raise VictimError(
-            f"{name}={value} is neither true nor false", f"write {option(name, True)}"
-        ) from None
+    return named_truth(name, value, VictimError, f"write {option(name, True)}")
 
 
 def _as_number(name: str, value: Any, default: float) -> float:

@@ -156,15 +156,19 @@ def decisions(scores: Probabilities) -> NDArray[np.intp]:
     return np.where(ties, -1, rounded.argmax(axis=1))
 
 
-class VictimOracle:
-    """Answers texts with one row of class probabilities each, rounded to six decimals."""
+class InBatchesOfVictim:
+    """An oracle that is a victim's own answers."""
 
-    def __init__(self, victim: Victim) -> None:
+    def __init__(self, victim: Any) -> None:
         self.victim = victim
 
     @property
     def batch_size(self) -> int:
-        return self.victim.batch_size
+        return int(self.victim.batch_size)
+
+
+class VictimOracle(InBatchesOfVictim):
+    """Answers texts with one row of class probabilities each, rounded to six decimals."""
 
     def __call__(self, items: Sequence[Any], /) -> list[Row]:
         texts: list[TextValue] = list(items)

@@ -2,7 +2,7 @@
 
     cleaned = clean("@united sooo late!! http://t.co/x", "tweets")
     cleaned.text                 # "so late!!"
-    cleaned.undone() == cleaned.original
+    cleaned.put_back(()) == cleaned.original
     cleaned.put_back([(3, 7, "slow")])    # "@united sooo slow!! http://t.co/x"
 
 Each step is a small function from a text to replacements. Every character of the cleaned text remembers the
@@ -75,10 +75,6 @@ class Cleaned:
             end = max(end, stop)
         if self.spans:
             yield first, len(self.spans)
-
-    def undone(self) -> str:
-        """The original again, made from the cleaned text and the changes."""
-        return self.put_back(())
 
     def put_back(self, edits: Sequence[Edit]) -> str:
         """The original with edits of the cleaned text made in it: what somebody would have had to write.

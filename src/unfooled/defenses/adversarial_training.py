@@ -12,59 +12,36 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unfooled.core.recipe import Recipe, load_recipe
+from unfooled.core.recipe import load_recipe
 from unfooled.core.result import Example, Result
 from unfooled.core.session import Session, Settings, require_capabilities, require_resources
 from unfooled.defenses.methods import Hardening, Method
-from unfooled.defenses.retune import Continue
+from unfooled.defenses.retune import WithExtras
 from unfooled.defenses.row_log import RowLog
 from unfooled.defenses.switch import as_text, with_string
 from unfooled.defenses.switching import nothing_added
 from unfooled.errors import UserError
 from unfooled.training.course import Extra
-from unfooled.training.observer import TrainObserver
-from unfooled.training.preparation import LabelledTexts
 from unfooled.victims.torch.huggingface import HuggingFaceVictim
 
 
-class AttackInLoop(Continue):
+class AttackInLoop(WithExtras):
     """Texts that fool the model of the moment join the batch of their original."""
 
     copies = 1
 
-    def __init__(
-        self,
-        folder: Path,
-        recipe: Recipe,
-        rows: LabelledTexts,
-        *,
-        labels: Sequence[str],
-        scratch: Path,
-        observer: TrainObserver,
-        start: str = "model",
-        share: float = 0.2,
-        budget: int = 0,
-        weight: float = 1.0,
-        field: int = -1,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(folder, start=start)
-        require_resources(recipe)
-        self.recipe = recipe
-        self.rows = rows
-        self.labels = tuple(labels)
-        self.scratch = scratch
-        self.observer = observer
-        self.share = share
-        self.budget = budget
-        self.weight = weight
-        self.field = field
-        self.seed = seed
+    def __init__(self, given: Hardening) -> None:
+        super().__init__(given)
+        self.share: float = given.settings["share"]
+        if not 0 < self.share <= 1:
+            raise UserError(f"share={self.share} makes no sense", "share is above 0 and at most 1")
+        self.budget: int = given.settings["budget"]
+        self.recipe = load_recipe(given.settings["attack"])
+        require_resources(self.recipe)
 
     def extras(self, epoch: int, model: Any, tokenizer: Any) -> Mapping[int, Sequence[Extra]]:
         size = max(1, round(self.share * len(self.rows)))
@@ -108,30 +85,10 @@ class AttackInLoop(Continue):
         yield from Session(victim, self.recipe, settings).attack(examples)
 
 
-def _course(given: Hardening) -> AttackInLoop:
-    settings = given.settings
-    if not 0 < settings["share"] <= 1:
-        raise UserError(f"share={settings['share']} makes no sense", "share is above 0 and at most 1")
-    return AttackInLoop(
-        given.folder,
-        load_recipe(settings["attack"]),
-        given.rows.train,
-        labels=given.rows.labels,
-        scratch=given.scratch,
-        observer=given.observer,
-        start=given.start,
-        share=settings["share"],
-        budget=settings["budget"],
-        weight=settings["weight"],
-        field=settings["field"],
-        seed=given.seed,
-    )
-
-
 METHOD = Method(
     name="adversarial-training",
     summary="each epoch attacks the model as it is then, and trains on the texts that fooled it",
     paper="Yoo, Qi 2021 (A2T)",
     defaults={"attack": "textfooler", "share": 0.2, "budget": 200, "weight": 1.0, "field": -1},
-    course=_course,
+    course=AttackInLoop,
 )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from unfooled.defenses.methods import Method
+from unfooled.defenses.methods import Hardening, Method
 from unfooled.training.course import Course
 from unfooled.training.families import Value
 from unfooled.training.observer import TrainObserver
@@ -46,6 +46,19 @@ class Continue(Course):
         )
         tokenizer.model_max_length = min(int(options["max_length"]), longest_input(model.config, tokenizer))
         return model.float(), tokenizer
+
+
+class WithExtras(Continue):
+    """Texts that are made of the training rows join the batch of their row; `extras` makes them."""
+
+    def __init__(self, given: Hardening) -> None:
+        super().__init__(given.folder, start=given.start)
+        self.rows = given.rows.train
+        self.scratch = given.scratch
+        self.observer = given.observer
+        self.weight: float = given.settings["weight"]
+        self.field: int = given.settings["field"]
+        self.seed = given.seed
 
 
 METHOD = Method(

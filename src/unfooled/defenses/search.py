@@ -11,7 +11,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +29,9 @@ from unfooled.defenses.settings import settle
 from unfooled.errors import DataError, MissingExtraError, UserError
 from unfooled.extras import libraries_of
 from unfooled.files import put_in_place, write_json
+from unfooled.training import study_file
 from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import LabelledTexts
-from unfooled.training.study_file import (
-    complete,
-    completed,
-    draw,
-    finished,
-    give_up,
-    open_study,
-    require_optuna,
-)
 from unfooled.victims.loading import load_victim
 from unfooled.victims.thresholds import Thresholded
 
@@ -69,6 +61,11 @@ class Found:
     trials: Sequence[Trial]
     importance: Mapping[str, float]
     base: Mapping[str, float]  # accuracy of the model without the defence
+
+    def to_dict(self) -> dict[str, Any]:
+        facts = {"path": str(self.path), "method": self.method, "base": dict(self.base)}
+        facts |= {"best": asdict(self.best), "importance": dict(self.importance)}
+        return facts | {"trials": [asdict(trial) for trial in self.trials]}
 
 
 def search(
@@ -104,7 +101,7 @@ def search(
         raise DataError(f"there are no {what} to judge by", "give more rows, or another run")
     if chosen.kind == "train" and data is None:
         raise UserError(f"{method} trains, and there is nothing to train on", "give --data")
-    require_optuna("a search")
+    study_file.require_optuna("a search")
     data = None if data is None else as_dataset(data)
     given = dict(fixed or {})
     settle({**(TRAINING if chosen.kind == "train" else {}), **chosen.defaults}, given, method)
@@ -127,7 +124,7 @@ def search(
     searching = _DefenseSearch(
         chosen, model, base, folder, clean, premade, given, data, thresholds, balance, seed, watcher
     )
-    with open_study(folder / STUDY, "search") as study:
+    with study_file.open_study(folder / STUDY, "search") as study:
         return searching.run(study, plan, plain, trials=trials, minutes=minutes)
 
 
@@ -157,14 +154,10 @@ class _DefenseSearch:
     ) -> Found:
         import optuna
 
-        began = time.monotonic()
-        for number in range(len(finished(study)), trials):
-            if minutes is not None and number and time.monotonic() - began > minutes * 60:
-                self.observer.note(f"time is up after {number} of {trials} trials")
-                break
+        for number in study_file.trials_left(study, trials, minutes, self.observer):
             study.sampler = optuna.samplers.RandomSampler(seed=self.seed * 100_003 + number)
             self._try(study, number, trials)
-        found = [_trial(trial) for trial in completed(study)]
+        found = [_trial(trial) for trial in study_file.completed(study)]
         if not found:
             raise UserError("no trial could be finished", "see the notes above; --restart begins again")
         if not (self.out / BEST).is_dir():
@@ -186,7 +179,7 @@ class _DefenseSearch:
     def _try(self, study: Any, number: int, total: int) -> None:
         trial = study.ask()
         drawn = {
-            name: draw(trial, name, ranges)
+            name: study_file.draw(trial, name, ranges)
             for name, ranges in self.method.ranges.items()
             if name not in self.fixed
         }
@@ -199,12 +192,12 @@ class _DefenseSearch:
             clean, premade = _accuracy(victim, self.clean), _accuracy(victim, self.premade)
         except UserError as error:
             # Settings that do not fit together cost one trial, not the search.
-            give_up(study, trial, number, error, self.observer)
+            study_file.give_up(study, trial, number, error, self.observer)
             return
         value = self.balance * clean + (1 - self.balance) * premade
-        better = value > max((trial.value for trial in completed(study)), default=-1.0)
+        better = value > max((trial.value for trial in study_file.completed(study)), default=-1.0)
         self._keep({**drawn, **self.fixed}, scratch, better=better)
-        complete(
+        study_file.complete(
             study,
             trial,
             value,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from unfooled.errors import UserError
 from unfooled.plugins import unknown_name
-from unfooled.values import read_number, read_truth
+from unfooled.values import named_truth, read_number
 
 S = TypeVar("S")
 
@@ -40,19 +40,10 @@ def build(kind: type[S], settings: Mapping[str, Any]) -> S:
 
 def as_type(name: str, value: Any, default: Any) -> Any:
     if isinstance(default, bool):
-        return _truth(name, value)
+        return named_truth(name, value, UserError, f"write {name}=true or {name}=false")
     if isinstance(default, int | float):
         return _number(name, value, whole=isinstance(default, int))
     return str(value)
-
-
-def _truth(name: str, value: Any) -> bool:
-    try:
-        return read_truth(value)
-    except ValueError:
-        raise UserError(
-            f"{name}={value} is neither true nor false", f"write {name}=true or {name}=false"
-        ) from None
 
 
 def _number(name: str, value: Any, *, whole: bool) -> int | float:

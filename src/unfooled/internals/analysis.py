@@ -20,12 +20,12 @@ What cannot be made is left out, and a note says why.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from unfooled.core.result import Result
 from unfooled.core.victim import Victim
@@ -45,6 +45,7 @@ from unfooled.internals.pairs import TextPair, pair_of, portions
 from unfooled.internals.pca import Features, PcaProjection, project, require_vectors
 from unfooled.internals.theorem import Theorem, check_model, check_random, head_weights
 from unfooled.metrics.outcomes import Confusion, WordsChanged, outcomes
+from unfooled.progress import ProgressObserver
 from unfooled.resources.neighbours import open_neighbours
 from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import RunFile
@@ -52,19 +53,10 @@ from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.torch.noise import TorchNoise
 from unfooled.victims.torch.whitebox import WhiteBoxVictim, is_white_box
 
+Compared = TypeVar("Compared")
 PARTS = ("confusion", "words", "attention", "embeddings", "theorem", "pca", "neighbours", "field")
 _INSIDE = ("attention", "embeddings")
 _LONGEST = 512  # tokens, where a victim does not say how many it reads
-
-
-class AnalysisObserver:
-    """Told what happens while it happens."""
-
-    def started(self, what: str, total: int) -> None:
-        """`total` texts will be looked at."""
-
-    def advanced(self, count: int) -> None:
-        """So many more are done."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,7 +99,7 @@ def analyse(
     only: Collection[str] = PARTS,
     features: Features = "tfidf",
     seed: int = 0,
-    observer: AnalysisObserver | None = None,
+    observer: ProgressObserver | None = None,
 ) -> Analysis:
     """Look behind a run's numbers: what `unfooled analyse` does.
 
@@ -123,7 +115,7 @@ def analyse(
         >>> analysis.confusion.labels, analysis.notes
         (('negative', 'positive'), ())
     """
-    observer = observer or AnalysisObserver()
+    observer = observer or ProgressObserver()
     victim = None if victim is None else as_victim(victim)
     others = {name: as_victim(other) for name, other in (against or {}).items()}
     data = None if data is None else as_dataset(data)
@@ -265,30 +257,28 @@ def _look_inside(
     inside: list[str],
     chosen: set[int],
     total: int,
-    observer: AnalysisObserver,
+    observer: ProgressObserver,
 ) -> tuple[Attention | None, Embeddings | None]:
     """One pass over the texts, before and after; only numbers per layer are kept, and the chosen examples."""
     shifts, attention_examples, pools = [], [], True
     changes, embedding_examples, sentences = [], [], []
     unread = counted = 0
-    observer.started(" and ".join(inside), total)
+    observer.started(total, what=" and ".join(inside))
     for portion in portions((pair_of(result) for result in results), getattr(victim, "max_length", _LONGEST)):
         texts = [pair.before for pair in portion] + [pair.after for pair in portion]
         counting = [counted + at < total for at in range(len(portion))]
         if "attention" in inside:
-            maps = victim.attention_maps(texts)
-            for pair, before, after, counts in _sides(portion, maps, counting):
-                compared = compare_attention(pair, before, after)
-                shifts += shifts_of(compared) if counts else []
-                attention_examples += [compared] if pair.key in chosen else []
-                pools = pools and compared.pools
+            seen = _compared(_sides(portion, victim.attention_maps(texts), counting), compare_attention)
+            shifts += [shift for _, compared, counts in seen if counts for shift in shifts_of(compared)]
+            attention_examples += [compared for pair, compared, _ in seen if pair.key in chosen]
+            pools = pools and all(compared.pools for _, compared, _ in seen)
         if "embeddings" in inside:
-            states = victim.embeddings(texts)
-            for pair, first, then, counts in _sides(portion, states, counting):
-                changed = compare_embeddings(pair, first, then)
-                changes += changes_of(changed) if counts else []
-                embedding_examples += [changed] if pair.key in chosen else []
-                unread += counts and bool(pair.edited) and not any(changed.edited)
+            found = _compared(_sides(portion, victim.embeddings(texts), counting), compare_embeddings)
+            changes += [change for _, changed, counts in found if counts for change in changes_of(changed)]
+            embedding_examples += [changed for pair, changed, _ in found if pair.key in chosen]
+            unread += sum(
+                counts and bool(pair.edited) and not any(changed.edited) for pair, changed, counts in found
+            )
             vectors = victim.sentence_vectors(texts)
             for pair, old, new, counts in _sides(portion, list(vectors), counting):
                 sentences += [(pair.key, relative_change(old, new))] if counts else []
@@ -302,6 +292,12 @@ def _look_inside(
     )
 
 
+def _compared(
+    sides: Iterable[tuple[TextPair, Any, Any, bool]], compare: Callable[[TextPair, Any, Any], Compared]
+) -> list[tuple[TextPair, Compared, bool]]:
+    return [(pair, compare(pair, before, after), counts) for pair, before, after, counts in sides]
+
+
 def _sides(
     portion: Sequence[TextPair], answers: Sequence[Any], counting: Sequence[bool]
 ) -> Iterator[tuple[TextPair, Any, Any, bool]]:
@@ -313,7 +309,7 @@ def _neighbours(
     chosen: Sequence[Result],
     nearest: Find | str | None,
     models: Mapping[str, Victim],
-    observer: AnalysisObserver,
+    observer: ProgressObserver,
     notes: list[str],
 ) -> tuple[Neighbourhood, ...]:
     if not models or nearest is None or isinstance(nearest, str):
@@ -324,11 +320,11 @@ def _neighbours(
     if len(set(labels.values())) > 1:
         told = "; ".join(f"{name}: {', '.join(names)}" for name, names in labels.items())
         raise VictimError(f"the models have different classes: {told}", "compare models of the same classes")
-    observer.started("neighbours", len(chosen))
+    observer.started(len(chosen), what="neighbours")
     found = []
     for result in chosen:
         found.append(neighbourhood(result, nearest, models))
-        observer.advanced(1)
+        observer.advanced()
     known = tuple(around for around in found if around is not None)
     if not known:
         notes.append("no neighbours: no chosen success replaced words only")
@@ -339,19 +335,19 @@ def _fields(
     chosen: Sequence[Result],
     models: Mapping[str, Victim],
     seed: int,
-    observer: AnalysisObserver,
+    observer: ProgressObserver,
     notes: list[str],
 ) -> tuple[Field, ...]:
     readers = {name: victim for name, victim in models.items() if isinstance(victim, TorchNoise)}
     if not readers:
         notes.append("no field of embeddings: it needs a torch model as --model, and no --threshold")
         return ()
-    observer.started("field", len(chosen) * len(readers))
+    observer.started(len(chosen) * len(readers), what="field")
     found = []
     for result in chosen:
         for name, victim in readers.items():
             found.append(field(result, name, victim, seed=seed))
-            observer.advanced(1)
+            observer.advanced()
     known = tuple(around for around in found if around is not None)
     if not known:
         notes.append("no field of embeddings: no chosen success replaced words only")
@@ -372,11 +368,11 @@ def _pca(
     features: Features,
     victim: Victim | None,
     seed: int,
-    observer: AnalysisObserver,
+    observer: ProgressObserver,
     notes: list[str],
 ) -> PcaProjection | None:
     if data is None:
         notes.append("no PCA: give the data as --data")
         return None
-    observer.started("pca", len(data))
+    observer.started(len(data), what="pca")
     return project(data, features=features, victim=victim, seed=seed, told=observer.advanced)

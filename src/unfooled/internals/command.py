@@ -6,22 +6,19 @@ import importlib.util
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar, cast, get_args
 
 import typer
 
 from unfooled.cli.command import argument, option
 from unfooled.cli.options import Data, ModelOptions
-from unfooled.cli.values import pairs
 from unfooled.errors import MissingExtraError, UserError
+from unfooled.values import pairs
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from unfooled.core.victim import Victim
     from unfooled.data.dataset import Dataset
-    from unfooled.internals.analysis import Analysis, AnalysisObserver
+    from unfooled.internals.analysis import Analysis
     from unfooled.internals.neighbourhood import Find
 
 
@@ -81,6 +78,7 @@ What cannot be made is left out, and a line says why.
         from unfooled.internals.analysis import PARTS, analyse
         from unfooled.internals.folder import write_analysis
         from unfooled.internals.pca import Features
+        from unfooled.report.progress import ProgressBars
         from unfooled.runs.file import RunFile
 
         if self.pca not in get_args(Features):
@@ -97,7 +95,7 @@ What cannot be made is left out, and a line says why.
             against = _against(self)
             nearest = _nearest(self, "neighbours" in self.only) if "neighbours" in only else None
             data = _data(self) if "pca" in only else None
-        with AnalyseProgress(console) as observer:
+        with ProgressBars(console) as observer:
             analysis = analyse(
                 self.folder,
                 victim=victim,
@@ -110,53 +108,19 @@ What cannot be made is left out, and a line says why.
                 only=only,
                 features=cast(Features, self.pca),
                 seed=self.seed,
-                observer=cast("AnalysisObserver", observer),
+                observer=observer,
             )
             folder = write_analysis(
                 analysis,
                 self.out,
                 width=self.width,
                 every_head=self.every_head,
-                observer=cast("AnalysisObserver", observer),
+                observer=observer,
             )
         if self.json:
             typer.echo((folder / "summary.json").read_text(encoding="utf-8"), nl=False)
             return
         show_analysis(analysis, folder)
-
-
-class AnalyseProgress:
-    """A bar on standard error for each part that takes time."""
-
-    def __init__(self, console: Console) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self._progress = Progress(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(elapsed_when_finished=False),
-            console=console,
-        )
-        self._task = self._progress.add_task("", visible=False)
-
-    def __enter__(self) -> AnalyseProgress:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._progress.stop()
-
-    def started(self, what: str, total: int) -> None:
-        from rich.markup import escape
-
-        self._task = self._progress.add_task(escape(what), total=total)
-
-    def advanced(self, count: int) -> None:
-        self._progress.advance(self._task, count)
 
 
 def show_analysis(analysis: Analysis, folder: Path) -> None:

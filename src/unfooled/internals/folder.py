@@ -15,7 +15,7 @@ import numpy as np
 
 from unfooled.errors import UserError
 from unfooled.files import write_table
-from unfooled.internals.analysis import PARTS, Analysis, AnalysisObserver
+from unfooled.internals.analysis import PARTS, Analysis
 from unfooled.internals.attention import ExampleAttention, LayerShift
 from unfooled.internals.embeddings import ExampleEmbeddings, LayerChange
 from unfooled.internals.figures import attention as figures_attention
@@ -26,6 +26,7 @@ from unfooled.internals.figures.pca import draw_pca
 from unfooled.internals.figures.theorem import draw_theorem
 from unfooled.internals.tables import analysis_dict, analysis_rows, layer_tables
 from unfooled.internals.theorem import BoundCheck
+from unfooled.progress import ProgressObserver
 from unfooled.report import figures
 from unfooled.report.diffs import visible
 
@@ -58,11 +59,11 @@ class AnalysisFolder:
         self._add(about, [name])
         write_table(self.out / name, header, ([_cell(value) for value in row] for row in rows))
 
-    def draw(self, observer: AnalysisObserver) -> None:
-        observer.started("drawing", len(self._drawings))
+    def draw(self, observer: ProgressObserver) -> None:
+        observer.started(len(self._drawings), what="drawing")
         for stem, draw in self._drawings:
             draw(self.out / stem)
-            observer.advanced(1)
+            observer.advanced()
 
     def _add(self, about: str, names: list[str]) -> None:
         self.entries.append((about, names))
@@ -79,7 +80,7 @@ def write_analysis(
     *,
     width: int = WIDTH,
     every_head: bool = False,
-    observer: AnalysisObserver | None = None,
+    observer: ProgressObserver | None = None,
 ) -> Path:
     """Write everything of `analysis` to the folder `out`; files of an earlier analysis there are replaced.
 
@@ -99,7 +100,7 @@ def write_analysis(
         (path / "index.md").write_text(_index(analysis, title, folder), encoding="utf-8")
         numbers = analysis_dict(analysis)
         folder.summarise(numbers | {"finished": False})
-        folder.draw(observer or AnalysisObserver())
+        folder.draw(observer or ProgressObserver())
         folder.summarise(numbers | {"finished": True})
     except OSError as error:
         raise UserError(

@@ -99,22 +99,15 @@ def principal(vectors: NDArray[Any]) -> tuple[Numbers, tuple[float, float]]:
 
 
 def _rows(data: Dataset) -> tuple[list[int], list[TextValue], NDArray[np.int64], int]:
-    keys: list[int] = []
-    texts: list[TextValue] = []
-    classes: list[int] = []
-    skipped = 0
-    for example in data:
-        if example.problem:
-            skipped += 1
-            continue
-        keys.append(example.key)
-        texts.append(text_value(example))
-        classes.append(example.label)
-    if len(texts) < 3:
+    rows = list(data)
+    usable = [example for example in rows if not example.problem]
+    if len(usable) < 3:
         raise DataError(
-            f"{data.name}: {len(texts)} usable rows are too few for a PCA", "give at least three rows"
+            f"{data.name}: {len(usable)} usable rows are too few for a PCA", "give at least three rows"
         )
-    return keys, texts, np.array(classes, dtype=np.int64), skipped
+    classes = np.array([example.label for example in usable], dtype=np.int64)
+    texts = [text_value(example) for example in usable]
+    return [example.key for example in usable], texts, classes, len(rows) - len(usable)
 
 
 def _of_words(texts: Sequence[TextValue], name: str, seed: int) -> tuple[Numbers, tuple[float, float]]:

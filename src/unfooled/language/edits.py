@@ -1,8 +1,7 @@
 """Which words an altered text has in place of which, with their tags in both texts.
 
-Texts that were edited here know where their words come from. Any other pair of texts is aligned: what both
-have in the same order stays, and in between words are paired so that as few as possible are new or gone,
-words of one part of speech or of like spelling with each other.
+The two texts are aligned: what both have in the same order stays, and in between words are paired so that
+as few as possible are new or gone, words of one part of speech or of like spelling with each other.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple, TypeAlias
 
-from unfooled.language.tagging import PennTagger, tag_texts
-from unfooled.text import EditKind, Text
+from unfooled.text import EditKind
 
 Pair: TypeAlias = tuple[int | None, int | None]  # a word of the first text, a word of the second
 
@@ -33,16 +31,6 @@ class WordEdit(NamedTuple):
     tag_after: str
     place_before: int
     place_after: int
-
-
-def word_edits(before: Text, after: Text, tagger: PennTagger) -> list[WordEdit]:
-    """Every difference in reading order, tagged each in its own text."""
-    tags_before, tags_after = tag_texts([before, after], tagger)
-    if after.root is before:
-        pairs = _by_origin(before.words, after.words, after.origin)
-    else:
-        pairs = align(before.words, after.words, tags_before, tags_after)
-    return tagged_edits(before.words, after.words, tags_before, tags_after, pairs)
 
 
 def tagged_edits(
@@ -68,20 +56,6 @@ def tagged_edits(
             raise ValueError("a pair names at least one word")
         found.append(edit)
     return found
-
-
-def _by_origin(before: Sequence[str], after: Sequence[str], origin: Sequence[int]) -> list[Pair]:
-    pairs: list[Pair] = []
-    expected = 0
-    for j, came_from in enumerate(origin):
-        if came_from < 0:
-            pairs.append((None, j))
-            continue
-        pairs += [(gone, None) for gone in range(expected, came_from)]
-        if after[j] != before[came_from]:
-            pairs.append((came_from, j))
-        expected = came_from + 1
-    return pairs + [(gone, None) for gone in range(expected, len(before))]
 
 
 def align(

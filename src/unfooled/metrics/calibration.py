@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from unfooled.attacks.parts.constraints import Scale, on_scale
 from unfooled.attacks.parts.search import attackable
 from unfooled.data.loading import Given, as_dataset
-from unfooled.errors import DataError
+from unfooled.errors import DataError, MissingExtraError, UserError
 from unfooled.extras import libraries_of
+from unfooled.files import write_json
+from unfooled.plugins import registry
 from unfooled.text import Text, match_case
 
 Values: TypeAlias = NDArray[np.float64]
@@ -27,7 +29,7 @@ Encode: TypeAlias = Callable[[Sequence[str]], Sequence[NDArray[Any]]]
 Nearest: TypeAlias = Callable[[str], Sequence[str]]
 Kind = Literal["neighbours", "random"]
 Kinds = Literal["neighbours", "random", "both"]
-Progress: TypeAlias = Callable[[str, int, int], None]
+Progress: TypeAlias = Callable[[int, int], None]  # done, of how many
 
 STOPWORDS = "textfooler"
 CURVE = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99)  # percentiles
@@ -47,6 +49,26 @@ class Threshold(NamedTuple):
     encoder: str
     scale: Scale
     value: float
+
+    @classmethod
+    def parse(cls, given: str, scale: Scale) -> Threshold:
+        """`use:0.9`"""
+        encoder, _, value = given.rpartition(":")
+        try:
+            number = float(value)
+        except ValueError:
+            number = np.nan
+        if not encoder or not np.isfinite(number):
+            raise UserError(
+                f"--from {given!r} is no threshold", "write --from ENCODER:THRESHOLD, such as use:0.9"
+            )
+        return cls(encoder, scale, number)
+
+
+def as_scale(given: str) -> Scale:
+    if given not in get_args(Scale):
+        raise UserError(f"there is no scale {given!r}", f"use {', '.join(get_args(Scale))}")
+    return cast(Scale, given)
 
 
 @dataclass(frozen=True)
@@ -130,7 +152,6 @@ def measure(
     encode: Encode,
     scale: Scale,
     *,
-    name: str = "",
     progress: Progress | None = None,
 ) -> Values:
     """Similarity of each pair on the scale."""
@@ -138,7 +159,7 @@ def measure(
     rows: dict[str, NDArray[Any]] = {}
     for start in range(0, len(texts), _BATCH):
         if progress:
-            progress(name, start, len(texts))
+            progress(start, len(texts))
         portion = texts[start : start + _BATCH]
         rows.update(zip(portion, encode(portion), strict=True))
     cosines = np.array([float(rows[pair.before] @ rows[pair.after]) for pair in pairs])
@@ -214,6 +235,36 @@ def _rank_correlation(first: Values, second: Values) -> float:
     if any(rank.std() == 0.0 for rank in ranks):
         return 0.0
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def nearest_of(table: str) -> Nearest:
+    """The near words that a neighbour table knows, by its name or path."""
+    oracle = registry.load("oracle", "neighbours")(table)
+
+    def nearest(word: str) -> tuple[str, ...]:
+        (found,) = oracle([(word, 50, 0.5)])
+        return tuple(found)
+
+    return nearest
+
+
+def save(
+    found: Calibration, ours: Values, theirs: Values, folder: Path
+) -> tuple[list[Path], MissingExtraError | None]:
+    """The files written, and why there is no plot among them."""
+    numbers, *drawn = (folder / f"calibration.{kind}" for kind in ("json", "svg", "png"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(numbers, found.to_dict())
+        try:
+            plot(found, ours, theirs, drawn)
+        except MissingExtraError as error:
+            return [numbers], error
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot be written ({error.strerror or error})", "choose another --out"
+        ) from error
+    return [numbers, *drawn], None
 
 
 def plot(found: Calibration, ours: Values, theirs: Values, paths: Sequence[Path]) -> None:

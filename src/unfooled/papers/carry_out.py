@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from functools import singledispatch
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -52,52 +53,10 @@ NUMBERS = "numbers.json"
 NOTHING = "nothing-to-do"  # marks a stage that had no row to work on
 
 
+@singledispatch
 def do(stage: Stage, runner: StageRunner, folder: Path) -> None:
     """Carry it out, or go on with it."""
-    match stage:
-        case TrainStage(family=family) if family.startswith(translation.FAMILIES):
-            with runner.watcher.training(stage.name) as trainer:
-                translation.train(stage, runner.data, folder / MODEL, trainer)
-        case TrainStage():
-            with runner.watcher.training(stage.name) as trainer:
-                train(
-                    stage.family,
-                    runner.data(stage.data),
-                    folder / MODEL,
-                    valid=stage.valid,
-                    options=runner.filled(stage.options),
-                    resume=True,
-                    observer=trainer,
-                )
-        case HardenStage():
-            with runner.watcher.training(stage.name) as trainer:
-                harden(
-                    runner.done[stage.model].folder / MODEL,
-                    runner.data(stage.data),
-                    method=stage.method,
-                    out=folder / MODEL,
-                    options=runner.filled(stage.options),
-                    resume=True,
-                    observer=trainer,
-                )
-        case WordsStage():
-            count_class_words(runner.data(stage.data)).write(folder / "words.json")
-        case VocabularyStage():
-            _vocabulary(stage, runner, folder)
-        case ChosenStage():
-            _chosen(stage, runner, folder)
-        case AttackStage():
-            _attack(stage, runner, folder)
-        case ShowStage():
-            _show(stage, runner, folder)
-        case TransferStage():
-            _transfer(stage, runner, folder)
-        case InsideStage():
-            _inside(stage, runner, folder)
-        case FixtureStage():
-            smoke.make(stage.what, folder)
-        case _:
-            raise TypeError(f"{stage} is no stage")
+    raise TypeError(f"{stage} is no stage")
 
 
 def file_of(stage: Stage, folder: Path) -> Path:
@@ -148,6 +107,48 @@ def results_in(folder: Path) -> list[Result]:
     return [] if (folder / NOTHING).is_file() else read_results(folder / RUN)
 
 
+@do.register(TrainStage)
+def _train(stage: TrainStage, runner: StageRunner, folder: Path) -> None:
+    with runner.watcher.training(stage.name) as trainer:
+        if stage.family.startswith(translation.FAMILIES):
+            translation.train(stage, runner.data, folder / MODEL, trainer)
+            return
+        train(
+            stage.family,
+            runner.data(stage.data),
+            folder / MODEL,
+            valid=stage.valid,
+            options=runner.filled(stage.options),
+            resume=True,
+            observer=trainer,
+        )
+
+
+@do.register(HardenStage)
+def _harden(stage: HardenStage, runner: StageRunner, folder: Path) -> None:
+    with runner.watcher.training(stage.name) as trainer:
+        harden(
+            runner.done[stage.model].folder / MODEL,
+            runner.data(stage.data),
+            method=stage.method,
+            out=folder / MODEL,
+            options=runner.filled(stage.options),
+            resume=True,
+            observer=trainer,
+        )
+
+
+@do.register(WordsStage)
+def _words(stage: WordsStage, runner: StageRunner, folder: Path) -> None:
+    count_class_words(runner.data(stage.data)).write(folder / "words.json")
+
+
+@do.register(FixtureStage)
+def _fixture(stage: FixtureStage, runner: StageRunner, folder: Path) -> None:
+    smoke.make(stage.what, folder)
+
+
+@do.register(AttackStage)
 def _attack(stage: AttackStage, runner: StageRunner, folder: Path) -> None:
     keys = _rows(stage, runner) if stage.rows else None
     if keys is not None and not keys:
@@ -180,6 +181,7 @@ def _rows(stage: AttackStage, runner: StageRunner) -> set[int]:
     }
 
 
+@do.register(ShowStage)
 def _show(stage: ShowStage, runner: StageRunner, folder: Path) -> None:
     victim = runner.model(stage.model)
     found = results_of(runner, stage.samples) if stage.samples else []
@@ -210,6 +212,7 @@ def _labels(folder: Path) -> tuple[str, ...]:
         return file.labels
 
 
+@do.register(VocabularyStage)
 def _vocabulary(stage: VocabularyStage, runner: StageRunner, folder: Path) -> None:
     counted = count_class_words(runner.data(stage.data))
     often = counted.counts.sum(axis=1) >= stage.least
@@ -220,6 +223,7 @@ def _vocabulary(stage: VocabularyStage, runner: StageRunner, folder: Path) -> No
     write_whole(folder / "words.txt", "".join(f"{word}\n" for word in words))
 
 
+@do.register(ChosenStage)
 def _chosen(stage: ChosenStage, runner: StageRunner, folder: Path) -> None:
     right: set[int] | None = None
     accuracy = []
@@ -247,6 +251,7 @@ def _value(example: Example) -> TextValue:
     return value
 
 
+@do.register(TransferStage)
 def _transfer(stage: TransferStage, runner: StageRunner, folder: Path) -> None:
     try:
         found = transfer(runner.done[stage.run].folder / RUN, runner.model(stage.model))
@@ -257,6 +262,7 @@ def _transfer(stage: TransferStage, runner: StageRunner, folder: Path) -> None:
     write_json(folder / NUMBERS, {"fooled": moved}, indent=1)
 
 
+@do.register(InsideStage)
 def _inside(stage: InsideStage, runner: StageRunner, folder: Path) -> None:
     victim = cast(Any, runner.model(stage.model))
     run = runner.done[stage.run].folder / RUN

@@ -72,13 +72,10 @@ class More:
 
     def judge(self, findings: Findings) -> Judgement:
         found = findings.difference(self.first, self.second, paired=self.paired, scale=self.times)
-        first, second = found.first, found.second
         status = beyond(found.estimate, self.by)
         if found.p is not None and not self.by and found.p >= LEVEL:
             status = "not decided"  # of few rows the exact test is the stricter one
-        told = f"{_named(self.names[0], first)} against {_named(self.names[1], second)}"
-        short = f"{_brief(self.names[0], first)} against {_brief(self.names[1], second)}"
-        return Judgement(status, f"{told}; {difference_in_words(found, self.times)}", short)
+        return _of_two(status, found, self.names, "against", self.times)
 
 
 @dataclass(frozen=True)
@@ -116,15 +113,13 @@ class Near:
 
     def judge(self, findings: Findings) -> Judgement:
         found = findings.difference(self.first, self.second)
-        first, second, span = found.first, found.second, found.estimate
+        span = found.estimate
         status: Status = "not decided"
         if span.n >= FEWEST and -self.within < span.low and span.high < self.within:
             status = "holds"
         elif span.n >= FEWEST and (span.low >= self.within or span.high <= -self.within):
             status = "does not hold"
-        told = f"{_named(self.names[0], first)} and {_named(self.names[1], second)}"
-        short = f"{_brief(self.names[0], first)} and {_brief(self.names[1], second)}"
-        return Judgement(status, f"{told}; {difference_in_words(found)}", short)
+        return _of_two(status, found, self.names, "and")
 
 
 @dataclass(frozen=True)
@@ -193,6 +188,16 @@ def together(statuses: list[Status]) -> Status:
         if status in statuses:
             return status
     return "holds"
+
+
+def _of_two(
+    status: Status, found: PairedDifference, names: tuple[str, str], word: str, times: float = 1.0
+) -> Judgement:
+    """`word` stands between the two figures."""
+    figures = tuple(zip(names, (found.first, found.second), strict=True))
+    told = f" {word} ".join(_named(name, figure) for name, figure in figures)
+    short = f" {word} ".join(_brief(name, figure) for name, figure in figures)
+    return Judgement(status, f"{told}; {difference_in_words(found, times)}", short)
 
 
 def difference_in_words(found: PairedDifference, times: float = 1.0) -> str:

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import typer
 
-from unfooled.cli.command import Command, argument, option
-from unfooled.cli.exits import Exit, interrupted
+from unfooled.cli.command import Command, Exit, argument, interrupted, option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,25 +63,16 @@ Everything is kept in WORK: repeat the command to go on after a stop.
         require_scale(self.scale)
         names = NAMES if self.paper == "all" else (self.paper,)
         papers = [find_paper(name) for name in names]  # a wrong name must not show up later
-        check(
-            papers,
-            scale=self.scale,
-            work=self.work,
-            out=self.out,
-            data=self.data,
-            so_far=self.so_far,
-        )
+        given: dict[str, Any] = {"scale": self.scale, "work": self.work, "out": self.out}
+        given |= {"data": self.data, "so_far": self.so_far}
+        check(papers, **given)
         console = Console(stderr=True, quiet=self.json)
         found: list[Reproduction] = []
         for paper in papers:
             try:
                 done = reproduce(
                     paper,
-                    scale=self.scale,
-                    work=self.work,
-                    out=self.out,
-                    data=self.data,
-                    so_far=self.so_far,
+                    **given,
                     workers=self.workers or WORKERS.get(self.scale, 1),
                     watcher=cast("StageObserver", StageLines(console, paper.name)),
                 )

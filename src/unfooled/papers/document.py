@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 
 from unfooled.report.diffs import visible
+from unfooled.report.templates import page_file
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _cell(text: str) -> str:
 
 def to_html(blocks: Sequence[Block], title: str) -> str:
     """Images are inside; the page asks nobody for anything."""
-    style = (files("unfooled.report") / "page" / "page.css").read_text(encoding="utf-8")
+    style = page_file("page.css")
     policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
     body = "\n".join(_html(block) for block in blocks)
     return (

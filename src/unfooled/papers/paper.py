@@ -29,13 +29,15 @@ def by_scale(
     stages: Callable[[Size], tuple[Stage, ...]],
     smoke: Size,
     small: tuple[Size, tuple[str, ...], str],
-    paper: tuple[Size, tuple[str, ...], str],
+    paper: Size,
+    *how_paper: str,
+    why_paper: str = "Other seeds and library versions.",
 ) -> Callable[[Scale], Plan]:
     """Plans of sizes, `settings` and `differs`; the smoke test only shows that every stage can be done."""
     tiny = (smoke, ("Tiny models and texts.",), "Nothing is meant.")
     plans = {
         scale: Plan(stages=stages(size), settings=how, differs=why)
-        for scale, (size, how, why) in zip(SCALES, (tiny, small, paper), strict=True)
+        for scale, (size, how, why) in zip(SCALES, (tiny, small, (paper, how_paper, why_paper)), strict=True)
     }
     return plans.__getitem__
 

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from unfooled.metrics.overlap import Difference, Overlap, bae_splits, by_attack, differences, overlap
 from unfooled.report.charts import bar_chart, share_matrix
-from unfooled.report.interpretation import Chart, View
+from unfooled.report.interpretation import Chart, PageTable, View
 
 _MOST_GROUPS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonTable:
-    title: str
-    caption: str
-    columns: tuple[str, ...]
-    lines: tuple[tuple[str, ...], ...]
 
 
 def comparisons(views: Sequence[View]) -> list[str]:
@@ -43,7 +34,7 @@ def comparisons(views: Sequence[View]) -> list[str]:
     return told
 
 
-def tables(views: Sequence[View]) -> list[ComparisonTable]:
+def tables(views: Sequence[View]) -> list[PageTable]:
     """The ablation table, and the splits of the BAE paper where its three runs are there."""
     found = [_ablation(views), _splits(views)]
     return [table for table in found if table is not None]
@@ -55,7 +46,7 @@ def comparison_charts(views: Sequence[View]) -> list[Chart]:
     return [chart for chart in found if chart is not None and chart.svg]
 
 
-def _ablation(views: Sequence[View]) -> ComparisonTable | None:
+def _ablation(views: Sequence[View]) -> PageTable | None:
     pairs = [(other, differences(views[0].ledger, other.ledger)) for other in _paired(views)[1:]]
     names = list(dict.fromkeys(difference.name for _, found in pairs for difference in found))
     if not names:
@@ -64,7 +55,7 @@ def _ablation(views: Sequence[View]) -> ComparisonTable | None:
     for other, found in pairs:
         cells = {difference.name: _cell(difference) for difference in found}
         lines.append((other.name, *(cells.get(name, "–") for name in names)))
-    return ComparisonTable(
+    return PageTable(
         title=f"What changes against {views[0].name}",
         caption="Each run minus the first, over the examples that both have, with 95 % intervals.",
         columns=("run", *names),
@@ -81,7 +72,7 @@ def _cell(difference: Difference) -> str:
     return f"{value}{unit} ({low} to {high}, n = {difference.n:,})"
 
 
-def _splits(views: Sequence[View]) -> ComparisonTable | None:
+def _splits(views: Sequence[View]) -> PageTable | None:
     places = by_attack([view.attack for view in views])
     if places is None:
         return None
@@ -102,7 +93,7 @@ def _splits(views: Sequence[View]) -> ComparisonTable | None:
          f"{rate.low:.1%} – {rate.high:.1%}")
         for name, rate in bae_splits(found, *places).items()
     )  # fmt: skip
-    return ComparisonTable(
+    return PageTable(
         title="Insertions or replacements: the splits A, B and C",
         caption=f"Of the {found.n:,} examples that all three runs attacked.",
         columns=("split", "meaning", "examples", "share", "95 % interval"),

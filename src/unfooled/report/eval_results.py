@@ -18,8 +18,8 @@ from typing import Any
 from unfooled.checks.worst_case import Stress
 from unfooled.errors import DataError, UserError
 from unfooled.extras import libraries_of
+from unfooled.files import write_named
 from unfooled.metrics.summary import Rate
-from unfooled.report.stress import written
 
 FRAMEWORK = "unfooled"
 _MEASURES = ("worst", "valid", "clean")
@@ -29,7 +29,7 @@ _LARGEST = 1 << 20  # bytes of a file that is read
 
 def write_eval_results(result: Stress, out: Path, *, dataset: str | None = None) -> Path:
     """Write the file; `dataset` is the Hub id of the data, where its name here is another."""
-    return written(out, "".join(_yaml(entry) for entry in entries(result, dataset=dataset)))
+    return write_named(out, "".join(_yaml(entry) for entry in entries(result, dataset=dataset)))
 
 
 def entries(result: Stress, *, dataset: str | None = None) -> list[dict[str, Any]]:

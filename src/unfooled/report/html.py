@@ -14,7 +14,6 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ import unfooled
 from unfooled.checks.transfer import Transfer, stored_transfers
 from unfooled.core.result import OUTCOMES, Result
 from unfooled.errors import RunFileError
+from unfooled.files import write_named
 from unfooled.metrics.columns import Column, ResultColumns
 from unfooled.metrics.summary import Summary, only_class, summarise
 from unfooled.plugins import registry
@@ -32,6 +32,7 @@ from unfooled.report.comparison import comparison_charts, comparisons, tables
 from unfooled.report.diffs import output_pieces, pieces, visible
 from unfooled.report.interpretation import Chart, Hint, RunVerdict, charts, hints, judge
 from unfooled.report.tables import UNDER_VALID, counts_line, footnotes, summary_rows
+from unfooled.report.templates import page_environment, page_file
 from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import JUDGE, REMARK, RunFile
 
@@ -153,8 +154,6 @@ def write_html(
 
     `told` are paths that the page shows in place of those that are read.
     """
-    from jinja2 import Environment
-
     if not runs:
         raise RunFileError("there is no run to report on", "name at least one run")
     if len({path.resolve() for path in runs}) < len(runs):
@@ -173,9 +172,7 @@ def write_html(
     # A page is a function of its runs: no clock, no random numbers.
     data = _packed(views)
     nonce = hashlib.sha256(data.encode()).hexdigest()[:24]
-    folder = files("unfooled.report") / "page"
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_shown)
-    template = environment.from_string((folder / "page.html").read_text(encoding="utf-8"))
+    template = page_environment().get_template("page.html")
     page = template.render(
         title=_title(views),
         runs=views,
@@ -190,23 +187,11 @@ def write_html(
         labels=[visible(label) for label in views[0].labels],
         data=data,
         nonce=nonce,
-        css=(folder / "page.css").read_text(encoding="utf-8"),
-        js=(folder / "page.js").read_text(encoding="utf-8"),
+        css=page_file("page.css"),
+        js=page_file("elements.js") + page_file("page.js"),
         version=unfooled.__version__,
     )
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise RunFileError(
-            f"{out}: cannot be written ({error.strerror or error})", "free some space or choose another path"
-        ) from error
-    return out
-
-
-def _shown(value: Any) -> Any:
-    """Every string of the page passes here, so that no tricky character slips through."""
-    return visible(value) if type(value) is str else value
+    return write_named(out, page)
 
 
 def _view(number: int, path: Path, told: Path, name: str) -> RunView:

@@ -75,13 +75,19 @@ class Hint(NamedTuple):
     command: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageTable:
     title: str
-    svg: str
     caption: str
     columns: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart(PageTable):
+    """A picture, and the table of its numbers."""
+
+    svg: str
     legend: tuple[tuple[str, int], ...] = ()  # names of runs and the numbers of their colours
 
 
@@ -368,13 +374,8 @@ def _histogram(view: View, runs: int) -> Chart | None:
     counts = [int(((changed >= start) & (changed < start + step)).sum()) for start in starts]
     names = [str(start) if step == 1 else f"{start}–{start + step - 1}" for start in starts]
     title = "Words changed per success" + (f": {view.name}" if runs > 1 else "")
-    return Chart(
-        title=title,
-        svg=bar_chart(names, counts, title=title, x_name="words changed"),
-        caption="How many words it takes.",
-        columns=("words changed", "successes"),
-        lines=tuple((name, f"{count:,}") for name, count in zip(names, counts, strict=True)),
-    )
+    bars = dict(zip(names, counts, strict=True))
+    return _bars(bars, title, "How many words it takes.", ("words changed", "successes"))
 
 
 def _parts_of_speech(view: View, runs: int) -> Chart | None:
@@ -387,14 +388,18 @@ def _parts_of_speech(view: View, runs: int) -> Chart | None:
     ranked = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     if not ranked:
         return None
-    names, counts = [name for name, _ in ranked], [count for _, count in ranked]
     title = "Parts of speech of the changed words" + (f": {view.name}" if runs > 1 else "")
+    caption = "Which kinds of words carry the decision."
+    return _bars(dict(ranked), title, caption, ("part of speech", "words changed"))
+
+
+def _bars(counts: Mapping[str, int], title: str, caption: str, columns: tuple[str, str]) -> Chart:
     return Chart(
         title=title,
-        svg=bar_chart(names, counts, title=title, x_name="part of speech"),
-        caption="Which kinds of words carry the decision.",
-        columns=("part of speech", "words changed"),
-        lines=tuple((name, f"{count:,}") for name, count in ranked),
+        svg=bar_chart(list(counts), list(counts.values()), title=title, x_name=columns[0]),
+        caption=caption,
+        columns=columns,
+        lines=tuple((name, f"{count:,}") for name, count in counts.items()),
     )
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from unfooled.checks.worst_case import FILE, is_stress, read_stress
 from unfooled.errors import DataError
+from unfooled.files import write_named
 from unfooled.metrics.summary import Rate
 from unfooled.report.eval_results import read_eval_results
 from unfooled.report.evaluation import rate
-from unfooled.report.stress import rendered, written
+from unfooled.report.stress import rendered
+from unfooled.report.templates import page_file
 
 HEADINGS = (
     "model",
@@ -83,13 +84,14 @@ def write_leaderboard(sources: Sequence[Path], out: Path) -> Path:
     suites = sorted({entry.suite for entry in entries})
     page = rendered(
         "leaderboard.html",
+        title="Robustness in the worst case",
         headings=[(heading, "text" if heading in _TEXTS else "number") for heading in HEADINGS],
         rows=[entry.cells() for entry in entries],
         mixed=len({(entry.suite, entry.data) for entry in entries}) > 1,
         suites=suites,
-        js=(files("unfooled.report") / "page" / "leaderboard.js").read_text(encoding="utf-8"),
+        js=page_file("leaderboard.js"),
     )
-    return written(out, page)
+    return write_named(out, page)
 
 
 def _from_stress(source: Path) -> Entry:

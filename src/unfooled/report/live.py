@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from types import TracebackType
 
 from rich.console import Console
 from rich.markup import escape
@@ -20,6 +19,7 @@ from rich.text import Text
 
 from unfooled.core.result import ATTACKED, Result
 from unfooled.core.session import Life
+from unfooled.progress import StopsAtTheEnd
 from unfooled.report.diffs import visible
 from unfooled.runs.attack import Observer
 from unfooled.victims.preflight import Preflight
@@ -75,7 +75,7 @@ class TimeLeft:
         return max(rest, life.open) * elapsed / life.answered
 
 
-class LiveObserver(Observer):
+class LiveObserver(StopsAtTheEnd, Observer):
     """Draws on standard error, so that standard output stays clean for machines."""
 
     def __init__(self, console: Console, *, title: str) -> None:
@@ -97,19 +97,11 @@ class LiveObserver(Observer):
         self._began = time.monotonic()
         self.done = self.total = 0
 
-    def __enter__(self) -> LiveObserver:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
     def stop(self) -> None:
         if self._progress.live.is_started:
             self._progress.stop()
 
-    def noticed(self, message: str) -> None:
+    def note(self, message: str) -> None:
         self._console.print(f"{_MARKS['warning']} {escape(visible(message))}", highlight=False)
 
     def checked(self, report: Preflight) -> None:
@@ -119,7 +111,7 @@ class LiveObserver(Observer):
                 line += f"\n  → {escape(visible(check.remedy))}"
             self._console.print(line, highlight=False)
 
-    def started(self, total: int, done: int) -> None:
+    def started(self, total: int, done: int = 0, *, what: str = "") -> None:
         self.total, self.done = total, done
         if done:
             self._console.print(f"going on: {done} of {total} examples are already finished", highlight=False)

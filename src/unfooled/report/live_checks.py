@@ -1,4 +1,4 @@
-"""What is shown while models are evaluated, and while texts are shown to other models."""
+"""What is shown while models are evaluated."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress
 
 from unfooled.checks.illusions.attacking import EvaluationObserver
-from unfooled.checks.transfer import TransferObserver
-from unfooled.report.diffs import visible
 from unfooled.report.live import LiveObserver
 from unfooled.runs.attack import Observer
 from unfooled.victims.preflight import Preflight
@@ -49,15 +46,3 @@ class _StageObserver(LiveObserver):
     def checked(self, report: Preflight) -> None:
         if not self.quiet:
             super().checked(report)
-
-
-class TransferBar(TransferObserver):
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._task = progress.add_task("", visible=False)
-
-    def started(self, name: str, total: int) -> None:
-        self._progress.reset(self._task, total=total, description=escape(visible(name)), visible=True)
-
-    def scored(self) -> None:
-        self._progress.advance(self._task)

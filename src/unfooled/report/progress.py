@@ -1,9 +1,9 @@
-"""What a person sees while a model is trained."""
+"""What a person sees while a model is trained, or while something is counted towards a total."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import TracebackType
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -17,10 +17,45 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from unfooled.progress import ProgressObserver, StopsAtTheEnd
+from unfooled.report.diffs import visible
 from unfooled.training.observer import TrainObserver
 
 
-class TrainProgress(TrainObserver):
+@contextmanager
+def counting(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar that is gone afterwards, and the function that moves it: so many done, of so many."""
+    with Progress(console=console, transient=True) as bars:
+        task = bars.add_task(escape(what))
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+class ProgressBars(StopsAtTheEnd, ProgressObserver):
+    """A bar for each piece of work, one after the other."""
+
+    def __init__(self, console: Console) -> None:
+        self._bars = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(elapsed_when_finished=False),
+            console=console,
+        )
+        self._task: Any = None
+
+    def started(self, total: int, done: int = 0, *, what: str = "") -> None:
+        self._task = self._bars.add_task(escape(visible(what)), total=total, completed=done)
+        self._bars.start()
+
+    def advanced(self, count: int = 1) -> None:
+        self._bars.advance(self._task, count)
+
+    def stop(self) -> None:
+        self._bars.stop()
+
+
+class TrainProgress(StopsAtTheEnd, TrainObserver):
     """A bar of steps on standard error, and a line after each epoch."""
 
     def __init__(self, console: Console, title: str) -> None:
@@ -39,19 +74,11 @@ class TrainProgress(TrainObserver):
         self._task: Any = None
         self._loss = ""
 
-    def __enter__(self) -> TrainProgress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop()
-
     def note(self, message: str) -> None:
         self._console.print(message, highlight=False, markup=False)
 
-    def started(self, total: int, done: int) -> None:
-        self._stop()
+    def started(self, total: int, done: int = 0, *, what: str = "") -> None:
+        self.stop()
         if done:
             self.note(f"going on after {done} of at most {total} steps")
         self._loss = ""
@@ -76,11 +103,11 @@ class TrainProgress(TrainObserver):
         self.note(f"trial {number} of {total}: {settings}")
 
     def tried(self, number: int, accuracy: float | None) -> None:
-        self._stop()
+        self.stop()
         if accuracy is not None:
             self.note(f"trial {number}: validation accuracy {accuracy:.3f}")
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         if self._task is not None:
             self._progress.stop()
             self._progress.remove_task(self._task)
@@ -107,4 +134,4 @@ class SearchProgress(HardenProgress):
     """A line per trial says it all."""
 
     def tried(self, number: int, accuracy: float | None) -> None:
-        self._stop()
+        self.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,11 @@ from rich.console import Console
 
 import unfooled
 from unfooled.checks.worst_case import Stress
-from unfooled.errors import RunFileError
-from unfooled.files import write_whole
+from unfooled.files import write_named
 from unfooled.report.diffs import visible
 from unfooled.report.evaluation import rate
 from unfooled.report.tables import duration
+from unfooled.report.templates import page_environment, page_file
 from unfooled.report.terminal import say, wide_table
 
 PAGE = "stress.html"
@@ -109,35 +108,14 @@ def write_page(result: Stress, out: Path) -> Path:
         ],
         remarks=remarks(result),
     )
-    return written(out, page)
+    return write_named(out, page)
 
 
-def rendered(template: str, **given: Any) -> str:
-    """A template of our own with its style; every string of it is shown as text, whatever it holds."""
-    from jinja2 import Environment
-
-    folder = files("unfooled.report") / "page"
-    environment = Environment(
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: visible(value) if type(value) is str else value,
-    )
-    css = (folder / "page.css").read_text(encoding="utf-8")
-    body = environment.from_string((folder / template).read_text(encoding="utf-8"))
+def rendered(page: str, **given: Any) -> str:
+    """A page of our own with its style."""
     nonce = hashlib.sha256(repr(sorted(given.items(), key=str)).encode()).hexdigest()[:24]
-    return body.render(css=css, version=unfooled.__version__, nonce=nonce, **given)
-
-
-def written(out: Path, text: str) -> Path:
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(out, text)
-    except OSError as error:
-        raise RunFileError(
-            f"{out}: cannot be written ({error.strerror or error})", "free some space or choose another path"
-        ) from error
-    return out
+    template = page_environment().get_template(page)
+    return template.render(css=page_file("page.css"), version=unfooled.__version__, nonce=nonce, **given)
 
 
 def _numbers(result: Stress) -> list[dict[str, str]]:

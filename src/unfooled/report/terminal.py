@@ -78,6 +78,13 @@ def say(console: Console, line: str) -> None:
     console.print(line, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
+def wide_console() -> Console:
+    """For a table that cannot be read when it is folded."""
+    console = Console()
+    console.width = max(console.width, 120)
+    return console
+
+
 def rows_table(rows: Iterable[Sequence[str]]) -> Table:
     """Names, values, their intervals and the number of examples behind them."""
     table = Table(box=None, pad_edge=False)

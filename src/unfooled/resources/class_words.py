@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.errors import ResourceError, UserError
+from unfooled.files import read_named, write_named
 from unfooled.text import WORD
 
 KIND = "unfooled class words"
@@ -114,13 +115,7 @@ class ClassWords:
         ]
         text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
         text += ',\n "counts": {\n  ' + ",\n  ".join(lines) + "\n }\n}\n"
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise ResourceError(
-                f"{path}: cannot be written ({error.strerror})", "choose another --out"
-            ) from error
+        write_named(path, text, ResourceError, "choose another --out")
 
     @classmethod
     def read(cls, path: str | Path) -> ClassWords:
@@ -171,17 +166,11 @@ def read_word_list(path: str | Path) -> tuple[str, ...]:
     What an attack would not see as one word (phrases, punctuation) is left out; so are repetitions.
     """
     file = Path(path).expanduser()
-    try:
-        if file.suffix == ".json":
-            lines: Sequence[str] = ClassWords.read(file).frequent()
-        else:
-            lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise ResourceError(
-            f"{path}: the word list cannot be read ({error.strerror})", "give a file of one word per line"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ResourceError(f"{path}: the word list is not UTF-8 ({error})", "save it as UTF-8") from error
+    if file.suffix == ".json":
+        lines: Sequence[str] = ClassWords.read(file).frequent()
+    else:
+        text = read_named(file, "the word list", ResourceError, "give a file of one word per line")
+        lines = text.splitlines()
     words = tuple(dict.fromkeys(line.strip() for line in lines if WORD.fullmatch(line.strip())))
     if not words:
         raise ResourceError(f"{path}: the word list holds no word", "write one word per line")

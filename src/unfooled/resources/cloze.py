@@ -11,6 +11,7 @@ punctuation is not in the model and is passed over.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.resources.trigram import END, START, Trigrams, tokens
 from unfooled.text import WORD
 
+Floats = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
 _SEEN = 200  # characters of either side: two words are enough
 
 
@@ -58,37 +61,33 @@ class TrigramCloze:
         best = best[np.argsort(-scores[best], kind="stable")][:k]
         return tuple(FillIn(self._model.words[self._allowed[i]], float(scores[i])) for i in best)
 
-    def _after(self, l2: int, l1: int) -> npt.NDArray[np.float32]:
+    def _after(self, l2: int, l1: int) -> Floats:
         """log P(w | l2 l1) for every w."""
         model = self._model
         if l1 < 0:
             return model.single.copy()
-        total: npt.NDArray[np.float32] = model.single + model.single_backoff[l1]
+        total: Floats = model.single + model.single_backoff[l1]
         pairs = self._starting_with(l1)
         total[self._last[pairs]] = model.pair[pairs]
         history = int(model.find_pairs(np.array([l2]), np.array([l1]))[0])
         if history >= 0:
             total += model.pair_backoff[history]
-            triples = model.find_triples(np.full(len(pairs), l2), pairs)
-            known = triples >= 0
-            total[self._last[pairs[known]]] = model.triple[triples[known]]
+            self._put_triples(total, l2, pairs, self._last)
         return total
 
-    def _in_the_middle(self, l1: int, r1: int) -> npt.NDArray[np.float32]:
+    def _in_the_middle(self, l1: int, r1: int) -> Floats:
         """log P(r1 | l1 w) for every w."""
         model = self._model
-        total: npt.NDArray[np.float32] = model.single_backoff + model.single[r1]
+        total: Floats = model.single_backoff + model.single[r1]
         pairs = np.arange(model.pair_from[r1], model.pair_from[r1 + 1])
         total[model.pair_before[pairs]] = model.pair[pairs]
         if l1 >= 0:
             histories = self._starting_with(l1)
             total[self._last[histories]] += model.pair_backoff[histories]
-            triples = model.find_triples(np.full(len(pairs), l1), pairs)
-            known = triples >= 0
-            total[model.pair_before[pairs[known]]] = model.triple[triples[known]]
+            self._put_triples(total, l1, pairs, model.pair_before)
         return total
 
-    def _in_front(self, r1: int, r2: int) -> npt.NDArray[np.float32]:
+    def _in_front(self, r1: int, r2: int) -> Floats:
         """log P(r2 | w r1) for every w."""
         model = self._model
         pair = int(model.find_pairs(np.array([r1]), np.array([r2]))[0])
@@ -101,7 +100,13 @@ class TrigramCloze:
             total[model.triple_before[triples]] = model.triple[triples]
         return total
 
-    def _starting_with(self, word: int) -> npt.NDArray[np.int64]:
+    def _put_triples(self, total: Floats, first: int, pairs: Integers, places: npt.NDArray[Any]) -> None:
+        """Where `first` before a pair is known, its own probability, in the place of the word asked for."""
+        triples = self._model.find_triples(np.full(len(pairs), first), pairs)
+        known = triples >= 0
+        total[places[pairs[known]]] = self._model.triple[triples[known]]
+
+    def _starting_with(self, word: int) -> Integers:
         return self._by_first[self._first_from[word] : self._first_from[word + 1]]
 
 

@@ -39,11 +39,6 @@ _PROBE = ("rel_syn", "good")
 _INVALID = "the address is not valid"
 
 
-class DatamuseQuestion(NamedTuple):
-    relation: str  # rel_syn: shares a sense; ml: means something like it
-    word: str
-
-
 class DatamuseOracle:
     """Answers from disk first, then from the service."""
 

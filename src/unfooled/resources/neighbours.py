@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unfooled.errors import ResourceError
-from unfooled.files import put_first, scratch_folder
+from unfooled.files import put_first, read_object, scratch_folder
 from unfooled.resources import store
 from unfooled.resources.store import Progress, silent
 from unfooled.resources.vectors import Matrix, read_vectors, unit_rows
@@ -144,12 +144,8 @@ def _load_table(folder: Path) -> NeighbourTable:
 
 
 def _read_lists(path: Path) -> dict[str, list[str]]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ResourceError(f"{path} is not JSON: {error}", 'write {"word": ["neighbour", …], …}') from error
-    if not isinstance(content, dict):
-        raise ResourceError(f"{path} holds no lists of neighbours", 'write {"word": ["neighbour", …], …}')
+    form = 'write {"word": ["neighbour", …], …}'
+    content = read_object(path, ResourceError, "holds no lists of neighbours", form)
     for word, others in content.items():
         if not (isinstance(others, list) and all(isinstance(other, str) for other in others)):
             raise ResourceError(

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from unfooled.errors import ResourceError
+from unfooled.files import read_named
 
 _FORMS = (
     'write JSON {"word": ["replacement", …]}, CSV lines: word,replacement, or .txt lines: word replacement'
@@ -47,14 +48,7 @@ def fingerprint(variant: str) -> str:
 
 
 def read_table(path: Path) -> dict[str, list[str]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ResourceError(
-            f"the table {path} cannot be read ({error.strerror})", "check the path behind table:"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ResourceError(f"the table {path} is not UTF-8: {error}", "save it as UTF-8") from error
+    text = read_named(path, "the table", ResourceError, "check the path behind table:")
     lists = _from_json(path, text) if path.suffix.lower() == ".json" else _from_lines(path, text)
     if not any(lists.values()):
         raise ResourceError(f"the table {path} holds no replacements", _FORMS)

@@ -20,6 +20,7 @@ from unfooled.core.result import Example, Result
 from unfooled.core.session import (
     Life,
     Session,
+    SessionParts,
     Settings,
     fit_recipe,
     open_inside,
@@ -31,6 +32,7 @@ from unfooled.core.victim import TextValue, Victim
 from unfooled.data.loading import Given
 from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
+from unfooled.progress import ProgressObserver
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
 from unfooled.runs.task import Examples, Task, task_for
@@ -47,17 +49,11 @@ FEW_EDITS = 5  # an example that withstood fewer edits than this was hardly atta
 FEW_EXAMPLES = 8  # looked at where a run attacks chosen examples only: a model that was looked at before
 
 
-class Observer:
-    """Told what happens while it happens. The command line draws it; the default says nothing."""
-
-    def noticed(self, message: str) -> None:
-        """Something that shapes the results was decided and should be known, such as a fallback."""
+class Observer(ProgressObserver):
+    """Told what happens in an attack while it happens. The command line draws it; this says nothing."""
 
     def checked(self, report: Preflight) -> None:
         """The victim was tried before the attack."""
-
-    def started(self, total: int, done: int) -> None:
-        """`done` of `total` examples were finished by an earlier call."""
 
     def working(self, life: Callable[[], Life]) -> None:
         """The attack begins. `life` says how far it is, whenever and from whichever thread it is called."""
@@ -173,7 +169,7 @@ def attack(
         raise DataError(f"workers={workers} makes no sense", "workers is at least 1")
     recipe, notices = fit_recipe(recipe, victim)
     for notice in notices:
-        observer.noticed(notice)
+        observer.note(notice)
     resources = require_resources(recipe)
     open_inside(recipe.oracles(), victim)  # what does not fit is said before a run file is made
 
@@ -183,7 +179,7 @@ def attack(
 
         chosen = rows_for(whole, recipe, limit, seed=settings.seed, first=first)
         if chosen.notice:
-            observer.noticed(chosen.notice)
+            observer.note(chosen.notice)
             notices = [*notices, chosen.notice]
         total = chosen.rows if rows is None else min(rows, chosen.rows)
         dataset = take(whole, total, seed=settings.seed, first=first)
@@ -200,7 +196,7 @@ def attack(
         raise refusal
     warnings = coverage.warnings(recipe.full_name)
     for warning in warnings:
-        observer.noticed(warning)
+        observer.note(warning)
 
     header = {
         "identity": {
@@ -218,7 +214,7 @@ def attack(
         | {"warnings": warnings, "coverage": coverage.to_dict(), "few_edits": _few_edits(recipe)},
     }
     if getattr(victim, "unsteady", False):
-        observer.noticed(
+        observer.note(
             f"{victim.name} answers the same texts differently: a change in what it calls will not be noticed"
         )
     file, held = _opened(out, header, restart)
@@ -234,11 +230,8 @@ def attack(
             total, done = len(keys), len(file.finished(low, high) & set(keys))
         observer.started(total, done)
         if done < total:
-            known = _answered_question(task, victim, sample)
-            left = total - done
-            results = _results(
-                victim, recipe, settings, examples, workers, left, known, file, opened, observer
-            )
+            parts = SessionParts(victim, recipe, settings, _answered_question(task, victim, sample))
+            results = _results(parts, examples, workers, total - done, file, opened, observer)
             with closing(results):  # its counters belong into the file while that is open
                 for result in results:
                     file.add(result)
@@ -267,13 +260,10 @@ def _few_edits(recipe: Recipe) -> int:
 
 
 def _results(
-    victim: Victim,
-    recipe: Recipe,
-    settings: Settings,
+    parts: SessionParts,
     examples: Iterable[Example],
     workers: int,
     remaining: int,
-    known_good: Hashable,
     file: RunFile,
     opened: Mapping[str, Oracle | AsyncOracle],
     observer: Observer,
@@ -282,17 +272,15 @@ def _results(
         from unfooled.runs.workers import attack_in_workers
 
         yield from attack_in_workers(
-            victim,
-            recipe,
-            settings,
+            parts,
             examples,
             workers=workers,
             remaining=remaining,
-            known_good=known_good,
             on_counters=lambda counted: _add_counters(file, counted),
             on_start=observer.working,
         )
         return
+    victim, recipe, settings, known_good = parts
     oracles = open_oracles(recipe, victim, opened)
     session = Session(victim, recipe, settings, oracles=oracles, known_good=known_good)
     observer.working(session.life)

@@ -13,7 +13,7 @@ import pickle
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -21,9 +21,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from unfooled.core.recipe import Recipe
 from unfooled.core.result import Example, Result
-from unfooled.core.session import Life, Session, Settings
+from unfooled.core.session import Life, Session, SessionParts
 from unfooled.core.victim import Victim
 from unfooled.errors import UserError, VictimError
 from unfooled.runs.parent import end_with_parent
@@ -46,19 +45,16 @@ class _Worker:
 
 
 def attack_in_workers(
-    victim: Victim,
-    recipe: Recipe,
-    settings: Settings,
+    parts: SessionParts,
     examples: Iterable[Example],
     *,
     workers: int,
     remaining: int,
-    known_good: Hashable = None,
     on_counters: Callable[[dict[str, Any]], None] = lambda counters: None,
     on_start: Callable[[Callable[[], Life]], None] = lambda life: None,
 ) -> Iterator[Result]:
     """Like `Session.attack`, in `workers` processes. `remaining` is how many examples there will be."""
-    job = (granted(), portable(victim), recipe, settings, known_good)
+    job = (granted(), portable(parts.victim), parts.recipe, parts.settings, parts.known_good)
     pool = _Pool(job, iter(examples), workers, remaining, on_counters)
     on_start(pool.life)
     return pool.run()

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from unfooled.progress import ProgressObserver
 
-class TrainObserver:
-    """Override what you need; the base watches in silence."""
 
-    def note(self, message: str) -> None:
-        """Something worth a line."""
-
-    def started(self, total: int, done: int) -> None:
-        """Optimiser steps in all, and those of an earlier run that is gone on with."""
+class TrainObserver(ProgressObserver):
+    """`started` tells the optimiser's steps in all, and those of an earlier run that is gone on with."""
 
     def step(self, done: int, loss: float | None) -> None: ...
 

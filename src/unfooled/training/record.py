@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.errors import UserError, VictimError
-from unfooled.files import move_files, remove_parts, write_json
+from unfooled.files import move_files, read_object, remove_parts, write_json
 
 FILE = "training.json"
 CHECKPOINTS = "checkpoints"
@@ -36,13 +36,7 @@ def read_record(folder: Path) -> dict[str, Any] | None:
     path = folder / FILE
     if not path.is_file():
         return None
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise VictimError(f"{path} is broken: {error}", "train again with --restart") from error
-    if not isinstance(content, dict):
-        raise VictimError(f"{path} is no record of a training", "train again with --restart")
-    return content
+    return read_object(path, VictimError, "is no record of a training", "train again with --restart")
 
 
 def write_record(folder: Path, content: Mapping[str, Any]) -> None:

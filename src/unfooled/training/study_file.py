@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -63,6 +64,19 @@ def finished(study: Any) -> list[Any]:
 
     complete = optuna.trial.TrialState.COMPLETE
     return [trial for trial in study.trials if trial.state == complete or _BROKEN in trial.user_attrs]
+
+
+def trials_left(study: Any, trials: int, minutes: float | None, observer: TrainObserver) -> Iterator[int]:
+    """Numbers of the trials to make. No trial begins after `minutes`.
+
+    A trial that was cut off is no trial: its number is drawn again, from what came before it.
+    """
+    began = time.monotonic()
+    for number in range(len(finished(study)), trials):
+        if minutes is not None and number and time.monotonic() - began > minutes * 60:
+            observer.note(f"time is up after {number} of {trials} trials")
+            return
+        yield number
 
 
 def completed(study: Any) -> list[Any]:

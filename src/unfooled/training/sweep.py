@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import UserError
 from unfooled.files import put_in_place
-from unfooled.training import record
+from unfooled.training import record, study_file
 from unfooled.training.families import Choice, Range, Value, settle
 from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import DEFAULT_SHARE, Prepared, prepare
-from unfooled.training.study_file import (
-    complete,
-    completed,
-    draw,
-    finished,
-    give_up,
-    open_study,
-    require_optuna,
-    why_broken,
-)
 from unfooled.training.trainer import (
     ClassifierFamily,
     Trained,
@@ -84,43 +74,29 @@ def sweep(
     plan = plan_of(chosen, base, data.name, prepared) | {
         "sweep": {"sampler": sampler, "ranges": {name: str(drawn) for name, drawn in ranges.items()}}
     }
-    require_optuna("a sweep")
+    study_file.require_optuna("a sweep")
     held = record.claim(folder, plan, resume=resume, restart=restart)
     search = _Sweep(chosen, base, ranges, prepared, folder, data.name, watcher)
-    with open_study(folder / record.STUDY, "sweep") as study:
+    with study_file.open_study(folder / record.STUDY, "sweep") as study:
         return search.run(study, held, trials=trials, minutes=minutes, sampler=sampler)
 
 
+@dataclass
 class _Sweep:
-    def __init__(
-        self,
-        family: ClassifierFamily,
-        base: dict[str, Value],
-        ranges: Mapping[str, Range | Choice],
-        data: Prepared,
-        out: Path,
-        name: str,
-        observer: TrainObserver,
-    ) -> None:
-        self.family = family
-        self.base = base
-        self.ranges = ranges
-        self.data = data
-        self.out = out
-        self.name = name
-        self.observer = observer
+    family: ClassifierFamily
+    base: dict[str, Value]
+    ranges: Mapping[str, Range | Choice]
+    data: Prepared
+    out: Path
+    name: str
+    observer: TrainObserver
 
     def run(
         self, study: Any, held: dict[str, Any], *, trials: int, minutes: float | None, sampler: Sampler
     ) -> Trained:
         import optuna
 
-        began = time.monotonic()
-        # A trial that was cut off is no trial: its number is drawn again, from what came before it.
-        for number in range(len(finished(study)), trials):
-            if minutes is not None and number and time.monotonic() - began > minutes * 60:
-                self.observer.note(f"time is up after {number} of {trials} trials")
-                break
+        for number in study_file.trials_left(study, trials, minutes, self.observer):
             seed = int(self.base["seed"]) * 100_003 + number
             study.sampler = (
                 optuna.samplers.TPESampler(seed=seed, n_startup_trials=5)
@@ -132,7 +108,9 @@ class _Sweep:
 
     def _try(self, study: Any, number: int, total: int) -> None:
         trial = study.ask()
-        options = self.base | {name: draw(trial, name, drawn) for name, drawn in self.ranges.items()}
+        options = self.base | {
+            name: study_file.draw(trial, name, drawn) for name, drawn in self.ranges.items()
+        }
         self.observer.trial(number + 1, total, {name: options[name] for name in self.ranges})
         folder = self.out / record.TRIALS / f"{number + 1:04d}"
         record.clear(folder)
@@ -143,15 +121,15 @@ class _Sweep:
             trained = train_prepared(self.family, options, self.data, folder, held, self.observer)
         except UserError as error:
             # Options that do not fit together cost one trial, not the sweep.
-            give_up(study, trial, number, error, self.observer)
+            study_file.give_up(study, trial, number, error, self.observer)
             return
         accuracy = float(trained.metrics["valid"]["accuracy"])
         best = self.out / record.TRIALS / BEST
-        if accuracy > max((earlier.value for earlier in completed(study)), default=-1.0):
+        if accuracy > max((earlier.value for earlier in study_file.completed(study)), default=-1.0):
             put_in_place(folder, best)
         else:
             shutil.rmtree(folder)
-        complete(
+        study_file.complete(
             study,
             trial,
             accuracy,
@@ -162,9 +140,9 @@ class _Sweep:
         self.observer.tried(number + 1, accuracy)
 
     def _finish(self, study: Any, held: dict[str, Any]) -> Trained:
-        tried = completed(study)
+        tried = study_file.completed(study)
         if not tried:
-            causes = why_broken(study)
+            causes = study_file.why_broken(study)
             raise UserError(
                 f"no trial of the sweep could be trained{f': {causes[-1]}' if causes else ''}",
                 "add rows, or mend the option that does not fit; then begin again with --restart",

@@ -10,7 +10,6 @@ from typing import Any
 
 from unfooled.errors import UserError
 from unfooled.training.families import Family, NamedData, Option, Value
-from unfooled.training.observer import TrainObserver
 from unfooled.training.trainer import Trained
 
 
@@ -35,29 +34,10 @@ class TranslatorFamily(Family):
             limit=named.limit,
         )
 
-    def train(
-        self,
-        data: Any,
-        out: str | Path,
-        *,
-        valid: Any,
-        options: Mapping[str, Any],
-        resume: bool,
-        restart: bool,
-        observer: TrainObserver,
-    ) -> Trained:
+    def train(self, data: Any, out: str | Path, **how: Any) -> Trained:
         from unfooled.translation.training import train_translator
 
-        return train_translator(
-            self.name,
-            data,
-            out,
-            valid=valid,
-            options=options,
-            resume=resume,
-            restart=restart,
-            observer=observer,
-        )
+        return train_translator(self.name, data, out, **how)
 
 
 def _lstm(options: Mapping[str, Value], vocabulary: int) -> Any:

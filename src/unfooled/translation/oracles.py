@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from unfooled.core.questions import Asked, Forced, Pulled, Written
 from unfooled.core.victim import Victim
+from unfooled.core.victim_oracle import InBatchesOfVictim
 from unfooled.errors import CapabilityError, VictimError
-from unfooled.translation.victim import Translator
 
 
-class WritingOracle:
+class WritingOracle(InBatchesOfVictim):
     """`Asked` → `Written`."""
-
-    def __init__(self, victim: Translator) -> None:
-        self.victim = victim
-
-    @property
-    def batch_size(self) -> int:
-        return self.victim.batch_size
 
     def __call__(self, items: Sequence[Any], /) -> list[Written]:
         asked = [Asked(*item) for item in items]
-        answers = self.victim.write(asked)
+        answers: list[Written] = self.victim.write(asked)
         if len(answers) != len(asked) or not all(isinstance(answer.output, str) for answer in answers):
             raise VictimError(
                 f"{self.victim.name} did not write one text for each of {len(asked)}",
@@ -32,45 +25,24 @@ class WritingOracle:
         return answers
 
 
-class NearnessOracle:
-    """`Forced` → the best log-probability of the keyword over the places of the given output."""
+class InsideOracle:
+    """What a method of a victim says of its inside, item by item."""
 
-    batch_size = 4096
-    cacheable = False  # a search asks once about thousands of words
+    def __init__(
+        self,
+        victim: Victim,
+        method: str,
+        item: Callable[..., Any],
+        *,
+        batch_size: int,
+        cacheable: bool = True,
+    ) -> None:
+        self._ask, self._item = getattr(_with(victim, method), method), item
+        self.batch_size = batch_size
+        self.cacheable = cacheable
 
-    def __init__(self, victim: Any) -> None:
-        self.victim = victim
-
-    def __call__(self, items: Sequence[Any], /) -> list[float]:
-        found: list[float] = self.victim.nearness([Forced(*item) for item in items])
-        return found
-
-
-class PullOracle:
-    """`Pulled` → words that would bring the keyword nearer, the best first."""
-
-    batch_size = 256
-    cacheable = False
-
-    def __init__(self, victim: Any) -> None:
-        self.victim = victim
-
-    def __call__(self, items: Sequence[Any], /) -> list[tuple[str, ...]]:
-        found: list[tuple[str, ...]] = self.victim.pulls([Pulled(*item) for item in items])
-        return found
-
-
-class TokenOracle:
-    """(text, output) → the log-probability of each token of the output, the end sign last."""
-
-    batch_size = 4096
-
-    def __init__(self, victim: Any) -> None:
-        self.victim = victim
-
-    def __call__(self, items: Sequence[Any], /) -> list[tuple[float, ...]]:
-        found: list[tuple[float, ...]] = self.victim.token_log_probs([tuple(item) for item in items])
-        return found
+    def __call__(self, items: Sequence[Any], /) -> list[Any]:
+        return list(self._ask([self._item(*item) for item in items]))
 
 
 class TargetWordsOracle:
@@ -93,16 +65,20 @@ def _with(victim: Victim, method: str) -> Any:
     return victim
 
 
-def open_nearness(victim: Victim, _: str) -> NearnessOracle:
-    return NearnessOracle(_with(victim, "nearness"))
+def open_nearness(victim: Victim, _: str) -> InsideOracle:
+    """`Forced` → the best log-probability of the keyword over the places of the given output."""
+    # A search asks once about thousands of words.
+    return InsideOracle(victim, "nearness", Forced, batch_size=4096, cacheable=False)
 
 
-def open_pulls(victim: Victim, _: str) -> PullOracle:
-    return PullOracle(_with(victim, "pulls"))
+def open_pulls(victim: Victim, _: str) -> InsideOracle:
+    """`Pulled` → words that would bring the keyword nearer, the best first."""
+    return InsideOracle(victim, "pulls", Pulled, batch_size=256, cacheable=False)
 
 
-def open_tokens(victim: Victim, _: str) -> TokenOracle:
-    return TokenOracle(_with(victim, "token_log_probs"))
+def open_tokens(victim: Victim, _: str) -> InsideOracle:
+    """(text, output) → the log-probability of each token of the output, the end sign last."""
+    return InsideOracle(victim, "token_log_probs", lambda *item: item, batch_size=4096)
 
 
 def open_target_words(victim: Victim, ranks: str) -> TargetWordsOracle:

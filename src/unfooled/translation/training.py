@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def train_translator(
         so_far = {"seconds": round(spent(), 3), "processor_seconds": round(time.process_time() - busy, 3)}
         record.write_record(folder, {**held, **so_far})
 
-    metrics = _fit(chosen, settled, train, held_out, folder, watcher, spent, remember)
+    metrics = _fit(chosen, _Fitting(settled, train, held_out, folder, watcher, spent, remember))
     seconds = round(spent(), 3)
     facts = {
         "metrics": metrics,
@@ -133,51 +134,44 @@ def make_translator(family: TranslatorFamily, options: Mapping[str, Value], pair
     return family.network(options, len(tokenizer)), tokenizer
 
 
-def _fit(
-    family: TranslatorFamily,
-    options: Mapping[str, Value],
-    train: Pairs,
-    valid: Pairs,
-    out: Path,
-    observer: TrainObserver,
-    spent: Callable[[], float],
-    remember: Callable[[], None],
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Fitting:
+    """One training: what it is given, and whom it tells."""
+
+    options: Mapping[str, Value]
+    train: Pairs
+    valid: Pairs
+    out: Path
+    observer: TrainObserver
+    spent: Callable[[], float]  # seconds, those before a stop included
+    remember: Callable[[], None]  # to be called when there is something to go on with after a stop
+
+
+def _fit(family: TranslatorFamily, given: _Fitting) -> dict[str, Any]:
     import transformers
 
+    options, out = given.options, given.out
     with quiet():
         transformers.set_seed(int(options["seed"]))
-        model, tokenizer = make_translator(family, options, train)
-        write_words(out / WORDS, train)
+        model, tokenizer = make_translator(family, options, given.train)
+        write_words(out / WORDS, given.train)
         checkpoint = last_checkpoint(out / record.CHECKPOINTS)
         if checkpoint:
             at_home(checkpoint)
         if checkpoint and (state := stopped_at(transformers, checkpoint, options, JUDGED)):
             save_model(read_checkpoint(model, state.best_model_checkpoint or checkpoint), tokenizer, out)
             return metrics_of(state, options, JUDGED)
-        trainer = _trainer(
-            transformers, options, train, valid, out, model, tokenizer, observer, spent, remember
-        )
+        trainer = _trainer(transformers, given, model, tokenizer)
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         save_model(trainer.model, tokenizer, out)
         return metrics_of(trainer.state, options, JUDGED)
 
 
-def _trainer(
-    transformers: Any,
-    options: Mapping[str, Value],
-    train: Pairs,
-    valid: Pairs,
-    out: Path,
-    model: Any,
-    tokenizer: Any,
-    observer: TrainObserver,
-    spent: Callable[[], float],
-    remember: Callable[[], None],
-) -> Any:
+def _trainer(transformers: Any, given: _Fitting, model: Any, tokenizer: Any) -> Any:
     import torch
 
-    rows, checked = features_of_pairs(tokenizer, train), features_of_pairs(tokenizer, valid)
+    options, spent = given.options, given.spent
+    rows, checked = (features_of_pairs(tokenizer, pairs) for pairs in (given.train, given.valid))
     size, epochs, limit = int(options["batch"]), int(options["epochs"]), 60.0 * float(options["minutes"])
     steps = math.ceil(len(rows) / size)
     rising = max(1, int(float(options["warmup"]) * steps * epochs))
@@ -197,7 +191,7 @@ def _trainer(
         fused=True,
     )
     arguments = transformers.TrainingArguments(
-        output_dir=str(out / record.CHECKPOINTS),
+        output_dir=str(given.out / record.CHECKPOINTS),
         num_train_epochs=epochs,
         per_device_train_batch_size=size,
         eval_strategy="epoch",
@@ -228,7 +222,7 @@ def _trainer(
             return token_loss(model, inputs, smoothing)
 
         def evaluate(self, *args: Any, **more: Any) -> dict[str, float]:
-            found = judge(self.model, tokenizer, checked, valid, size, collate)
+            found = judge(self.model, tokenizer, checked, given.valid, size, collate)
             metrics = {f"eval_{name}": value for name, value in found.items()}
             self.log(metrics)
             handler: Any = self.callback_handler
@@ -243,7 +237,7 @@ def _trainer(
         data_collator=collate,
         optimizers=(optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, share)),
         callbacks=[
-            watch(transformers, out, int(options["patience"]), observer, remember, JUDGED),
+            watch(transformers, given.out, int(options["patience"]), given.observer, given.remember, JUDGED),
             TimeIsUp(),
         ],
     )

@@ -17,6 +17,7 @@ from unfooled.core.victim import (
     Victim,
     digest,
     digest_files,
+    options_of,
     require_not_negative,
     require_positive,
 )
@@ -301,23 +302,13 @@ def is_translator(config: Any) -> bool:
     return bool(config.is_encoder_decoder) and "Classif" not in kinds
 
 
+@options_of(TranslatorVictim, without=("folder",))
 def load(
-    rest: str,
-    *,
-    labels: Sequence[str] | None = None,
-    trust_pickle: bool = False,
-    max_length: int = 0,
-    max_tokens: int = 0,
-    beams: int = 1,
-    length_penalty: float = 1.0,
-    prefix: str = "",
-    source_language: str = "",
-    target_language: str = "",
-    name: str = "",
+    rest: str, *, labels: Sequence[str] | None = None, trust_pickle: bool = False, **options: Any
 ) -> TranslatorVictim:
     """`FOLDER` or `ORGANISATION/NAME` of an encoder-decoder"""
-    require_not_negative(max_length=max_length, max_tokens=max_tokens, length_penalty=length_penalty)
-    require_positive(beams=beams)
+    require_not_negative(**{name: options[name] for name in ("max_length", "max_tokens", "length_penalty")})
+    require_positive(beams=options["beams"])
     if labels:
         raise VictimError(f"{rest} writes text and has no classes", "leave --labels out")
     loaded = load_pretrained(
@@ -328,19 +319,8 @@ def load(
         require_config=partial(_require_translator, name=rest),
         trust_pickle=trust_pickle,
     )
-    return TranslatorVictim(
-        loaded.model,
-        loaded.tokenizer,
-        name=name or Path(rest).expanduser().name,
-        folder=loaded.folder,
-        max_length=max_length,
-        max_tokens=max_tokens,
-        beams=beams,
-        length_penalty=length_penalty,
-        prefix=prefix,
-        source_language=source_language,
-        target_language=target_language,
-    )
+    options["name"] = options["name"] or Path(rest).expanduser().name
+    return TranslatorVictim(loaded.model, loaded.tokenizer, folder=loaded.folder, **options)
 
 
 def _register_networks() -> None:

@@ -31,20 +31,16 @@ import numpy as np
 from unfooled.core.victim import Probabilities, Reloadable, TextValue, Victim, digest
 from unfooled.core.victim_oracle import DECIMALS, validate
 from unfooled.errors import VictimError
+from unfooled.victims.around import INSIDE, AroundVictim
 
-# What a wrapped victim still shows of its inside; none of it says which class is decided.
-_INSIDE = frozenset(
-    {"attention", "attention_maps", "embeddings", "gradients", "jacobian", "pieces", "sentence_vectors"}
-    | {"concurrency", "max_length", "meter", "model", "tokenizer", "truncated"}
-    | {"vocabulary", "vocabulary_vectors"}
-)
+_INSIDE = INSIDE | {"concurrency", "vocabulary", "vocabulary_vectors"}
 # Methods that tell scores, or make another victim: theirs are re-scaled as those of `predict` are.
 _RESCALED = {"answer": "_answer", "zeroed": "_zeroed", "slopes": "_slopes", "redrawn": "_redrawn"}
 _TINY = 1e-9  # nearer to 0 and 1 no score is taken: odds have no end there
 _LEAD = 4e-6  # of the decided class, so that rounded scores still show it
 
 
-class Thresholded(Reloadable):
+class Thresholded(AroundVictim, Reloadable):
     """The classifier inside, deciding by thresholds; see the module."""
 
     def __init__(self, inner: Victim, thresholds: Mapping[str, float | str]) -> None:
@@ -62,14 +58,6 @@ class Thresholded(Reloadable):
         if spec := getattr(inner, "spec", ""):
             self.spec = spec
             self.options = {**getattr(inner, "options", {}), "thresholds": self.thresholds}
-
-    @property
-    def capabilities(self) -> frozenset[str]:
-        return self.inner.capabilities
-
-    @property
-    def batch_size(self) -> int:
-        return self.inner.batch_size
 
     def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
         return self._rescaled(self.inner.predict(texts), len(texts))

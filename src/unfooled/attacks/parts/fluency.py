@@ -20,8 +20,29 @@ Against = Literal["original", "current"]
 Measure = Literal["text", "per-unit", "perplexity"]
 
 
+class BesideReference:
+    """Edited texts are asked about beside the texts that they are compared with."""
+
+    against: Against
+    window: int | None
+
+    def __post_init__(self) -> None:
+        require_choice(self.against, Against, "against")
+        require_window(self.window)
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    def told(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[tuple[Any, Any]]]:
+        """For each option what the oracle says of the reference, and of the edited text."""
+        pairs = _pairs(a, now, options, self.against, self.window)
+        found = yield from _ask_once(self.asks[0], pairs)
+        return [(found[reference], found[edited]) for reference, edited in pairs]
+
+
 @dataclass(frozen=True)
-class Fluency:
+class Fluency(BesideReference):
     """To a language model the edited text is not much less likely than the text it is compared with.
 
     `most_loss` is, by `measure`: how far the log-probability of the text may fall (`text`, in nats, so that
@@ -38,18 +59,16 @@ class Fluency:
     window: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_choice(self.measure, Measure, "measure")
-        require_choice(self.against, Against, "against")
-        require_window(self.window)
 
     @property
     def asks(self) -> tuple[str, ...]:
         return (f"fluency:{self.model}",)
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
-        pairs = _pairs(a, now, options, self.against, self.window)
-        told = yield from _ask_once(f"fluency:{self.model}", pairs)
-        losses = [self._loss(told[reference], told[edited]) for reference, edited in pairs]
+        told = yield from self.told(a, now, options)
+        losses = [self._loss(reference, edited) for reference, edited in told]
         return [option for option, loss in zip(options, losses, strict=True) if loss <= self.most_loss]
 
     def _loss(self, reference: Score, edited: Score) -> float:
@@ -63,7 +82,7 @@ class Fluency:
 
 
 @dataclass(frozen=True)
-class Grammar:
+class Grammar(BesideReference):
     """A grammar checker finds at most so many mistakes more than in the text it is compared with."""
 
     most_new_errors: int = 0
@@ -71,18 +90,13 @@ class Grammar:
     against: Against = "original"
     window: int | None = None
 
-    def __post_init__(self) -> None:
-        require_choice(self.against, Against, "against")
-        require_window(self.window)
-
     @property
     def asks(self) -> tuple[str, ...]:
         return (f"grammar:{self.checker}",)
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
-        pairs = _pairs(a, now, options, self.against, self.window)
-        told = yield from _ask_once(f"grammar:{self.checker}", pairs)
-        more = [told[edited] - told[reference] for reference, edited in pairs]
+        told = yield from self.told(a, now, options)
+        more = [edited - reference for reference, edited in told]
         return [option for option, new in zip(options, more, strict=True) if new <= self.most_new_errors]
 
 

@@ -25,6 +25,7 @@ from unfooled.attacks.parts.search import (
 from unfooled.attacks.parts.undoing import undo_needless, with_one_undone
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, gather
+from unfooled.errors import BudgetExhaustedError
 from unfooled.text import Text
 
 
@@ -59,6 +60,15 @@ class PlannedSwap:
             raise ValueError("rounds is at least 1")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
+        try:
+            return (yield from self._search(a, start))
+        except BudgetExhaustedError as spent:
+            # What was found on the way is not checked yet; the checks ask the victim nothing.
+            a.note, best = str(spent), a.best or start
+            unwanted = best.success and (yield from self._refused(a, best))
+            return start if unwanted else best
+
+    def _search(self, a: Attempt, start: Scored) -> Program[Scored]:
         gains = yield from self._gains(a, start)
         unreached = start
         for _ in range(self.rounds):

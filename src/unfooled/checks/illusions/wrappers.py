@@ -9,20 +9,16 @@ import numpy as np
 
 from unfooled.core.victim import Probabilities, TextValue, Victim, digest, one_hot, softmax
 from unfooled.runs.workers import Reload, portable
+from unfooled.victims.around import INSIDE, AroundVictim
 from unfooled.victims.randomness import is_redrawable, logits_of
 
 FRESH = 1000  # number of the first draw that no attack has seen
 SECOND = 500  # number of the first draw of a second attack with one draw
 _REMEMBERED = 100_000
 _AGREED = 5  # fresh draws that are enough if they all agree
-# What a wrapped victim still shows of its inside; anything else of it stays hidden.
-_INSIDE = frozenset(
-    {"attention", "attention_maps", "embeddings", "gradients", "jacobian", "pieces", "sentence_vectors"}
-    | {"max_length", "meter", "model", "tokenizer", "truncated"}
-)
 
 
-class Wrapped:
+class Wrapped(AroundVictim):
     """A victim around a victim. Travels to worker processes as what it wraps does."""
 
     spec = ""
@@ -39,14 +35,6 @@ class Wrapped:
     def labels(self) -> tuple[str, ...]:
         return self.inner.labels
 
-    @property
-    def capabilities(self) -> frozenset[str]:
-        return self.inner.capabilities
-
-    @property
-    def batch_size(self) -> int:
-        return self.inner.batch_size
-
     def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
         raise NotImplementedError
 
@@ -58,7 +46,7 @@ class Wrapped:
         return digest(type(self).__name__, self.inner.fingerprint(), *self.settings())
 
     def __getattr__(self, name: str) -> Any:
-        if name in _INSIDE:
+        if name in INSIDE:
             return getattr(self.inner, name)
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from unfooled.core.result import Result
 from unfooled.metrics.measures import Ask, Measure
@@ -39,19 +40,8 @@ def _tagged(ask: Ask, result: Result) -> list[tuple[str, ...]]:
     return [tuple(tags) for tags in ask(items)]
 
 
-SAME = Measure(
-    name="same-pos",
-    title="replaced words that keep their part of speech",
-    better="high",
-    oracle="tag",
-    default="perceptron-tagger",
-    values=kept,
+_OF_TAGS = partial(Measure, oracle="tag", default="perceptron-tagger")
+SAME = _OF_TAGS(
+    name="same-pos", title="replaced words that keep their part of speech", better="high", values=kept
 )
-CHANGED = Measure(
-    name="changed-pos",
-    title="words replaced or deleted",
-    better="low",
-    oracle="tag",
-    default="perceptron-tagger",
-    values=changed,
-)
+CHANGED = _OF_TAGS(name="changed-pos", title="words replaced or deleted", better="low", values=changed)

@@ -127,16 +127,13 @@ _HOW = (
     "resources build masked-lm` trains on MiniLM's body. TextFooler: `@code`, the same encoder.",
     "Similarity: cosine of whole texts by the Universal Sentence Encoder, of the successes.",
 )
+_HOW_PAPER = "bert-base-uncased as victim and masked language model, whole test sets of TREC and MR."
 _WHY = (
     "The masked language model is a small one trained for half an hour: it prefers short common words, and "
     "puts the right content word among its first 50 only 44 times in 100. Most questions of TREC have fewer "
     "than 15 words, where the authors' similarity threshold is 0.1 and forbids nothing. Both make BAE "
     "stronger and less faithful here than in the paper. MiniLM has 6 layers and is easier to fool than "
     "BERT-base. Counter-fitted vectors for TextFooler are rebuilt ones."
-)
-_HOW_PAPER = ("bert-base-uncased as victim and masked language model, whole test sets of TREC and MR.",)
-plan = by_scale(
-    stages, _SMOKE, (_SMALL, _HOW, _WHY), (_PAPER, _HOW_PAPER, "Other seeds and library versions.")
 )
 
 
@@ -333,7 +330,7 @@ PAPER = Paper(
     name="bae",
     title="BAE: BERT-based adversarial examples for text classification",
     citation="Garg, Ramakrishnan 2020, EMNLP, arXiv:2004.01970",
-    plan=plan,
+    plan=by_scale(stages, _SMOKE, (_SMALL, _HOW, _WHY), _PAPER, _HOW_PAPER),
     claims=CLAIMS,
     tables=(
         _table("after", "Tables 1 and 2: accuracy under attack, %", 0),

@@ -141,17 +141,13 @@ _HOW = (
     "A success is a flipped label. With three classes the confidence can fall below 0.5 while the label "
     "stands; these count as failures here.",
 )
+_HOW_PAPER = "bert-base-uncased on tweets and movie sentences from the hub; Datamuse where it can be reached."
+_WHY_PAPER = "Other data, seeds and library versions."
 _WHY = (
     "The paper does not say how it counts tweets that stopped below a confidence of 0.5 with the label "
     "standing; counted as successes they would raise our rate. Its tweets, its classifier (BERT-base) and "
     "its Datamuse answers are not ours, and our synonyms come in the form of the replaced word, which "
     "leaves fewer odd ones. The cosine of 0.9 is measured with the multilingual encoder."
-)
-_HOW_PAPER = (
-    "bert-base-uncased on tweets and movie sentences from the hub; Datamuse where it can be reached.",
-)
-plan = by_scale(
-    stages, _SMOKE, (_SMALL, _HOW, _WHY), (_PAPER, _HOW_PAPER, "Other data, seeds and library versions.")
 )
 
 
@@ -247,7 +243,7 @@ PAPER = Paper(
     name="breaking-bert",
     title="Breaking BERT: gradient attack on tweets",
     citation="Subedi, Shah, Cherukuri, Vasilakos 2025, arXiv:2504.01345",
-    plan=plan,
+    plan=by_scale(stages, _SMOKE, (_SMALL, _HOW, _WHY), _PAPER, _HOW_PAPER, why_paper=_WHY_PAPER),
     claims=CLAIMS,
     tables=(
         Table(

@@ -23,6 +23,20 @@ VOTING = ("five", "fuse", "five-fact", "fuse-fact")
 
 
 @dataclass(frozen=True, kw_only=True)
+class FirebertCounts:
+    """How many rows and draws."""
+
+    premade: int  # rows attacked on the base for pre-made samples
+    clean: int  # rows for clean accuracy of a plain model
+    few: int  # the same for a voting one
+    shown: int | None  # pre-made samples that a voting one sees
+    plain: int  # rows attacked on a plain model
+    voting: int  # rows attacked on a voting one
+    averaged: int  # draws per query of the averaging attacker
+    draws: int  # fresh draws that judge a model of chance
+
+
+@dataclass(frozen=True, kw_only=True)
 class FirebertSizes:
     """What a scale chooses."""
 
@@ -37,14 +51,7 @@ class FirebertSizes:
     fuse: Settings
     attack: str
     everywhere: Settings
-    premade: int  # rows attacked on the base for pre-made samples
-    clean: int  # rows for clean accuracy of a plain model
-    few: int  # the same for a voting one
-    shown: int | None  # pre-made samples that a voting one sees
-    plain: int  # rows attacked on a plain model
-    voting: int  # rows attacked on a voting one
-    averaged: int  # draws per query of the averaging attacker
-    draws: int  # fresh draws that judge a model of chance
+    counts: FirebertCounts
     more: tuple[Stage, ...] = ()
 
 
@@ -59,20 +66,24 @@ def stages(size: FirebertSizes) -> tuple[Stage, ...]:
         HardenStage(name="retuned", method="retune", model="base", data=size.harden, options=size.retune),
         HardenStage(name="fact", method="fact", model="base", data=size.harden, options=size.fact),
     ]
-    limits = {"base": size.premade, "retuned": size.plain, "fact": size.plain}
+    limits = {"base": size.counts.premade, "retuned": size.counts.plain, "fact": size.counts.plain}
     made += [_attack(size, name, models[name], limits[name]) for name in PLAIN]
-    made += [_shown(name, models[name], size.test, size.clean, None) for name in PLAIN]
-    made += [_shown(name, models[name], size.test, size.few, size.shown) for name in VOTING]
+    made += [_shown(name, models[name], size.test, size.counts.clean, None) for name in PLAIN]
+    made += [_shown(name, models[name], size.test, size.counts.few, size.counts.shown) for name in VOTING]
     for name in VOTING:
-        made.append(_attack(size, name, models[name], size.voting))
+        made.append(_attack(size, name, models[name], size.counts.voting))
         made.append(
-            ShowStage(name=f"{name}-active", model=models[name], samples=f"{name}-attack", draws=size.draws)
+            ShowStage(
+                name=f"{name}-active", model=models[name], samples=f"{name}-attack", draws=size.counts.draws
+            )
         )
     for name in ("five", "fuse", "five-fact", "fuse-fact"):
-        averaging = replace(models[name], draws=size.averaged)
+        averaging = replace(models[name], draws=size.counts.averaged)
         made.append(_attack(size, name, averaging, None, suffix="eot", rows=f"{name}-active"))
         made.append(
-            ShowStage(name=f"{name}-eot-active", model=models[name], samples=f"{name}-eot", draws=size.draws)
+            ShowStage(
+                name=f"{name}-eot-active", model=models[name], samples=f"{name}-eot", draws=size.counts.draws
+            )
         )
     return tuple(made)
 
@@ -111,14 +122,7 @@ _SMOKE = FirebertSizes(
     fuse=settings(words=1, alternatives=2, pos=False, table=_TABLE),
     attack="smoke:textfooler@code",
     everywhere=settings(table=_TABLE),
-    premade=12,
-    clean=20,
-    few=8,
-    shown=4,
-    plain=6,
-    voting=3,
-    averaged=2,
-    draws=3,
+    counts=FirebertCounts(premade=12, clean=20, few=8, shown=4, plain=6, voting=3, averaged=2, draws=3),
     more=smoke.fixtures("reviews", "table"),
 )
 
@@ -134,14 +138,9 @@ _SMALL = FirebertSizes(
     fuse=settings(words=3, candidates=10, alternatives=6, vote="mean-probs"),
     attack="textfooler@code",
     everywhere=settings(encoder="use"),
-    premade=500,
-    clean=1042,
-    few=200,
-    shown=100,
-    plain=200,
-    voting=40,
-    averaged=2,
-    draws=5,
+    counts=FirebertCounts(
+        premade=500, clean=1042, few=200, shown=100, plain=200, voting=40, averaged=2, draws=5
+    ),
 )
 
 _MNLI = Rows(source="hf:nyu-mll/glue:mnli", split="train", text=("premise", "hypothesis"), label="label")
@@ -163,16 +162,12 @@ _PAPER = FirebertSizes(
     ),
     attack="textfooler@code",
     everywhere=settings(encoder="use"),
-    premade=9832,
-    clean=9832,
-    few=9832,
-    shown=None,
-    plain=1000,
-    voting=1000,
-    averaged=16,
-    draws=15,
+    counts=FirebertCounts(
+        premade=9832, clean=9832, few=9832, shown=None, plain=1000, voting=1000, averaged=16, draws=15
+    ),
 )  # fmt: skip
 
+_N = _SMALL.counts
 _HOW = (
     "Data: MR sentences, own split: 9,618 to train on, 1,042 to test.",
     "baseline: MiniLM (6 layers of 384) fine-tuned with the defaults of `unfooled train`.",
@@ -184,14 +179,14 @@ _HOW = (
     "candidates, part of speech, mean probability: the paper's for IMDB, but 6 alternatives instead of 12. "
     "The similarity filter at 0 is left out of FuSE and FACT: it takes nothing away here.",
     "Attack: `textfooler@code`, the authors' program, with the Universal Sentence Encoder: the first "
-    f"{_SMALL.premade} test rows on the baseline (its successes are the pre-made samples), the first "
-    f"{_SMALL.plain} on retuned and FACT, the first {_SMALL.voting} on those that vote (raised from 100 and "
+    f"{_N.premade} test rows on the baseline (its successes are the pre-made samples), the first "
+    f"{_N.plain} on retuned and FACT, the first {_N.voting} on those that vote (raised from 100 and "
     "24 after a look at these, which left most claims about active attacks open).",
-    f"Clean accuracy: all 1,042 test rows; of those that vote, the first {_SMALL.few} in one draw. They see "
-    f"the first {_SMALL.shown} pre-made samples in one draw.",
-    f"A model of chance counts as right under attack if most of {_SMALL.draws} fresh draws (up to "
-    f"{4 * _SMALL.draws} where they disagree) are. EOT: what survived is attacked again with scores averaged "
-    f"over {_SMALL.averaged} draws, {4 * _SMALL.averaged} near a tie. That is a weak averaging attacker: "
+    f"Clean accuracy: all 1,042 test rows; of those that vote, the first {_N.few} in one draw. They see "
+    f"the first {_N.shown} pre-made samples in one draw.",
+    f"A model of chance counts as right under attack if most of {_N.draws} fresh draws (up to "
+    f"{4 * _N.draws} where they disagree) are. EOT: what survived is attacked again with scores averaged "
+    f"over {_N.averaged} draws, {4 * _N.averaged} near a tie. That is a weak averaging attacker: "
     "what stands against him may fall to one who averages more.",
 )
 _WHY = (
@@ -204,6 +199,6 @@ _WHY = (
     "a word rather than blurs it. Counter-fitted vectors are rebuilt ones, and the encoder is the "
     "multilingual version of the paper's."
 )
-_HOW_PAPER = ("The paper's protocol for MNLI: bert-base-uncased, 5 epochs, all rows; see `firebert.py`.",)
+_HOW_PAPER = "The paper's protocol for MNLI: bert-base-uncased, 5 epochs, all rows; see `firebert.py`."
 _WHY_PAPER = "Other seeds, other library versions, corrected FuSE and FIVE (see below)."
-plan = by_scale(stages, _SMOKE, (_SMALL, _HOW, _WHY), (_PAPER, _HOW_PAPER, _WHY_PAPER))
+plan = by_scale(stages, _SMOKE, (_SMALL, _HOW, _WHY), _PAPER, _HOW_PAPER, why_paper=_WHY_PAPER)

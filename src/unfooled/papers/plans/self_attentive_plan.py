@@ -191,7 +191,5 @@ _WHY = (
     "not say; here it is the vector that the last layer reads, which a successful attack turns round in "
     "BERT."
 )
-_HOW_PAPER = ("Yelp polarity and MultiNLI, bert-base-uncased, 10,000 words, 1,000 draws per row.",)
-plan = by_scale(
-    stages, _SMOKE, (_SMALL, _HOW, _WHY), (_PAPER, _HOW_PAPER, "Other seeds and library versions.")
-)
+_HOW_PAPER = "Yelp polarity and MultiNLI, bert-base-uncased, 10,000 words, 1,000 draws per row."
+plan = by_scale(stages, _SMOKE, (_SMALL, _HOW, _WHY), _PAPER, _HOW_PAPER)

@@ -10,9 +10,9 @@ import typer
 
 from unfooled.cli.command import option
 from unfooled.cli.options import ColumnOptions, LabelMap, ModelOptions, Server
-from unfooled.cli.values import columns, listed
 from unfooled.errors import UserError
 from unfooled.trust import granted
+from unfooled.values import columns, listed
 
 if TYPE_CHECKING:
     from unfooled.core.victim import Victim

@@ -1,24 +1,20 @@
-"""Templates and files of the pages. Every string passes `visible`, so that no text can trick a reader."""
+"""The pages that are served, and the files they are made of."""
 
 from __future__ import annotations
 
 import hashlib
 from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import unfooled
-from unfooled.report.diffs import visible
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
+from unfooled.report.templates import OWN, page_environment, page_file
 
 # Served under /static/; the style of the HTML report comes first, so that all pages look alike.
-PAGES = "unfooled.people.web"
+PAGES = ("unfooled.people.web", "pages")
 STATIC = {
-    "style.css": ("text/css", (("unfooled.report", "page/page.css"), (PAGES, "pages/web.css"))),
-    "study.js": ("text/javascript", (("unfooled.people.web", "pages/study.js"),)),
-    "playground.js": ("text/javascript", (("unfooled.people.web", "pages/playground.js"),)),
+    "style.css": ("text/css", (("page.css", *OWN), ("web.css", *PAGES))),
+    "study.js": ("text/javascript", (("study.js", *PAGES),)),
+    "playground.js": ("text/javascript", (("elements.js", *OWN), ("playground.js", *PAGES))),
 }
 
 
@@ -26,9 +22,7 @@ STATIC = {
 def static_file(name: str) -> tuple[str, str]:
     """Type and content; a name that is not listed is a KeyError."""
     kind, parts = STATIC[name]
-    return kind, "\n".join(
-        files(package).joinpath(path).read_text(encoding="utf-8") for package, path in parts
-    )
+    return kind, "\n".join(page_file(*part) for part in parts)
 
 
 @cache
@@ -38,25 +32,5 @@ def static_address(name: str) -> str:
 
 
 def render(page: str, **values: Any) -> str:
-    return _environment().get_template(page).render(version=unfooled.__version__, **values)
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    folder = files("unfooled.people.web") / "pages"
-
-    def load(name: str) -> str:
-        return (folder / name).read_text(encoding="utf-8")
-
-    made = Environment(
-        loader=FunctionLoader(load),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-        finalize=lambda value: visible(value) if type(value) is str else value,
-    )
-    made.globals["static"] = static_address
-    return made
+    template = page_environment(PAGES).get_template(page)
+    return template.render(version=unfooled.__version__, static=static_address, **values)

@@ -13,13 +13,6 @@
   let shown = [];
   let page = 0;
 
-  const add = (parent, tag, text, kind) => {
-    const element = document.createElement(tag);
-    if (text !== undefined) element.textContent = text;
-    if (kind) element.className = kind;
-    parent.append(element);
-    return element;
-  };
   const percent = (value) => (value === null ? "–" : `${(100 * value).toFixed(1)} %`);
   const className = (index) => (index < 0 ? "abstained" : labels[index]);
 

@@ -33,24 +33,19 @@ Differences from the paper, which gives few details
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 from unfooled.translation.attacks.keyword_search import KeywordSearch
 from unfooled.translation.attacks.output_goals import Keyword
 
-_FAST = Recipe(
+RECIPES: dict[str, Recipe] = recipe_versions(
+    {
+        "fast": KeywordSearch(),
+        "strict": KeywordSearch(strict=True),
+        "paper": KeywordSearch(size=1000, positions=1, shortlist=None),
+    },
     name="targeted-keyword",
-    version="fast",
     summary="makes a chosen word appear in a translation with up to three edits",
     paper="Hsieh et al. 2019, ACL 2019",
     goal=Keyword(),
-    search=KeywordSearch(),
     needs=("translations", "embeddings"),
 )
-
-RECIPES: dict[str, Recipe] = {
-    "fast": _FAST,
-    "strict": replace(_FAST, version="strict", search=KeywordSearch(strict=True)),
-    "paper": replace(_FAST, version="paper", search=KeywordSearch(size=1000, positions=1, shortlist=None)),
-}

@@ -25,6 +25,7 @@ from unfooled.core.victim import (
     TextValue,
     digest,
     option,
+    options_of,
     require_not_negative,
     require_positive,
 )
@@ -340,47 +341,19 @@ class HttpVictim(Reloadable):
         return _without_secrets(self.url)
 
 
+@options_of(HttpVictim)
 def load(
-    rest: str,
-    *,
-    labels: Sequence[str] | None = None,
-    trust_pickle: bool = False,
-    name: str = "",
-    input_field: str = "texts",
-    output_field: str = "probabilities",
-    single: bool = False,
-    body: Mapping[str, Any] | str | None = None,
-    headers: Mapping[str, str] | str | None = None,
-    logits: bool = False,
-    batch_size: int = 32,
-    concurrency: int = 4,
-    timeout: float = 30.0,
-    retries: int = 5,
-    backoff: float = 0.5,
-    rate_limit: float = 0.0,
+    rest: str, *, labels: Sequence[str] | None = None, trust_pickle: bool = False, **options: Any
 ) -> HttpVictim:
     """`http://HOST/PATH` or `https://HOST/PATH`; `body` and `headers` may be JSON text"""
     if not urlsplit(rest).netloc:
         raise VictimError(f"{rest!r} names no host", "write http://HOST/PATH")
-    require_positive(batch_size=batch_size, concurrency=concurrency, timeout=timeout)
-    require_not_negative(retries=retries, backoff=backoff, rate_limit=rate_limit)
-    return HttpVictim(
-        rest,
-        labels=labels,
-        name=name,
-        input_field=input_field,
-        output_field=output_field,
-        single=single,
-        body=as_object("body", body),
-        headers={key: str(value) for key, value in as_object("headers", headers).items()},
-        logits=logits,
-        batch_size=batch_size,
-        concurrency=concurrency,
-        timeout=timeout,
-        retries=retries,
-        backoff=backoff,
-        rate_limit=rate_limit,
-    )
+    require_positive(**{name: options[name] for name in ("batch_size", "concurrency", "timeout")})
+    require_not_negative(**{name: options[name] for name in ("retries", "backoff", "rate_limit")})
+    headers = as_object("headers", options["headers"])
+    options["headers"] = {key: str(value) for key, value in headers.items()}
+    options["body"] = as_object("body", options["body"])
+    return HttpVictim(rest, labels=labels, **options)
 
 
 def _without_secrets(address: str) -> str:

@@ -7,13 +7,6 @@
   const labels = [...$("label-names").content.children].map((one) => one.textContent);
   const STEP = matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 90; // milliseconds a step stays readable
   const percent = (value) => `${(100 * value).toFixed(1)} %`;
-  const add = (parent, tag, text, kind) => {
-    const element = document.createElement(tag);
-    if (text !== undefined) element.textContent = text;
-    if (kind) element.className = kind;
-    parent.append(element);
-    return element;
-  };
   const say = (text, kind = "") => { $("state").textContent = text; $("state").className = `status ${kind}`; };
   const plural = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
