@@ -24,8 +24,8 @@ Versions
     @textattack  bae-r only, as TextAttack 0.3.11 has it: cosine >= 0.9363 in the window, against the original
                  text, texts under 15 words unmeasured, NLTK's stop words matched with their case, tags from
                  4 words before and 3 after, words in the model's casing. Checked in `make bench`.
-    @valid       bae-r only, ours: among the 200 likeliest words those of the same meaning, fine tag and
-                 agreement, with the constraints of textfooler@valid (`attacks/valid.py`).
+    @valid       bae-r only, ours: among the 3,000 likeliest words those of the same meaning, fine tag and
+                 agreement, with the search and constraints of textfooler@valid (`attacks/valid.py`).
 
 Differences from the authors' code, which is not public: their setting is known from the article and from
 what they wrote to the authors of TextAttack's recipe

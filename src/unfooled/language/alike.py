@@ -1,10 +1,10 @@
 """Words that most sentences let stand for each other.
 
 Lexicons know too little of how a word is used: to WordNet "image" is a synonym of "picture", and "yet" is
-none of "but". These groups were written by hand, from general knowledge of English and not from any data
-set: words of one group say the same with the same attitude, strong or mild. A group is no promise that a
-sentence keeps its idiom ("nothing but" is not "nothing yet"): what a search takes from here, it shows to a
-language model.
+none of "but". These groups were written by hand, with reviews in mind, and a few dropped after reading what
+they do to sentences: words of one group say the same with the same attitude, strong or mild. A group is no
+promise that a sentence keeps its idiom ("nothing but" is not "nothing yet"): what a search takes from here,
+it shows to a language model.
 """
 
 from __future__ import annotations
