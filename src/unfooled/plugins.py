@@ -160,6 +160,8 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "forms": "unfooled.language.oracles:open_forms",
         "inflect": "unfooled.language.oracles:open_inflect",
         "edit": "unfooled.language.oracles:open_edit",
+        "alike": "unfooled.language.oracles:open_alike",
+        "polarity": "unfooled.language.oracles:open_polarity",
     },
     # What an oracle was when a run began, where its variant alone does not say it.
     "fingerprint": {

@@ -10,7 +10,7 @@ import pytest
 
 from toys import Answering, attack_one, encoder, linear, neighbours, toy_recipe
 from unfooled.attacks.parts.candidates import Neighbours
-from unfooled.attacks.parts.constraints import NextText
+from unfooled.attacks.parts.constraints import NextText, SentenceSimilarity
 from unfooled.attacks.parts.english import (
     GoodGrammar,
     InForm,
@@ -18,18 +18,23 @@ from unfooled.attacks.parts.english import (
     ProtectedWords,
     RelatedWords,
 )
+from unfooled.attacks.parts.fluency import Fluency
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Deletion
+from unfooled.attacks.parts.planned import PlannedSwap
 from unfooled.attacks.parts.search import GreedySwap
-from unfooled.attacks.parts.undoing import UndoingSwap, with_one_undone
+from unfooled.attacks.parts.undoing import with_one_undone
+from unfooled.attacks.valid import SWAP_VALID
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.engine import Engine
-from unfooled.core.recipe import load_part, load_recipe
+from unfooled.core.recipe import Recipe, load_part, load_recipe
 from unfooled.language.english import open_english
 from unfooled.language.forms import same_stem
 from unfooled.language.oracles import EditEffect, EditOracle, InflectOracle
 from unfooled.language.relations import Related
+from unfooled.plugins import registry
 from unfooled.resources import store
+from unfooled.resources.fluency import Score
 from unfooled.text import Text
 
 SYNONYM = Related("synonym", 0, 0)
@@ -43,6 +48,11 @@ def verdict(
 
 def edits(table: Mapping[str, EditEffect]) -> Answering:
     return Answering(lambda item: tuple(table[word] for word in item[2]))
+
+
+def alike(*words: str) -> Answering:
+    """Whatever the place, these may stand there."""
+    return Answering(lambda item: words)
 
 
 def swaps(text: Text, index: int, words: Sequence[str]) -> list[NextText]:
@@ -80,11 +90,14 @@ def test_forms_agreement_and_repetition() -> None:
         "slower": verdict(changed="degree"),
         "odd": verdict(breaks=1),
     }
-    oracles = {"edit:wordnet": edits(table | {"enthusiastic": verdict(), "keen": verdict()})}
+    others = {"enthusiastic": verdict(), "keen": verdict()}
+    oracles = {"edit:wordnet": edits(table | others), "alike:inflections": alike()}
     options = swaps(text, 1, list(table))
     assert allowed(GoodGrammar(), options, oracles, text) == ["slow"]
     assert allowed(GoodGrammar(form=False), options, oracles, text) == ["slow", "slower"]
     assert allowed(GoodGrammar(agreement=False), options, oracles, text) == ["slow", "odd"]
+    listed = oracles | {"alike:inflections": alike("slower", "odd")}
+    assert allowed(GoodGrammar(), options, listed, text) == ["slow", "slower"]
     repeated = swaps(text, 4, ["enthusiastic", "keen"])
     assert allowed(GoodGrammar(), repeated, oracles, text) == ["keen"]
     assert allowed(GoodGrammar(no_repetition=False), repeated, oracles, text) == ["enthusiastic", "keen"]
@@ -106,56 +119,74 @@ def test_words_of_one_stem() -> None:
 
 # -- relations -------------------------------------------------------------------------------------
 
-FAR, CLOSE = 2.0, 0.5  # radians: cosines of -0.42 and 0.88
+FAR, CLOSE, SURE = 2.0, 1.15, 0.5  # radians: cosines of -0.42, 0.41 and 0.88
 
 
 def related(
-    word: str, found: EditEffect, *, angle: float, near: Sequence[str] = (), sure: bool = False
+    word: str,
+    found: EditEffect,
+    *,
+    angle: float = SURE,
+    near: bool = False,
+    sure: bool = False,
+    turned: float = 0.0,
+    interchangeable: Sequence[str] = (),
 ) -> bool:
-    """Whether the word may stand for "dull", which has these neighbours."""
+    """Whether the word may stand for "dull"; it is `near` that or even `sure`, and `turned` to the good."""
     text = Text("a dull plot")
 
     def lookup(item: tuple[str, int, float]) -> tuple[str, ...]:
-        return tuple(near) if item[2] < 0.8 or sure else ()
+        return (word,) if (sure if item[2] > 0.8 else near or sure) else ()
 
     oracles = {
         "edit:wordnet": edits({word: found}),
         "neighbours:counter-fitted": Answering(lookup),
+        "polarity:counter-fitted": Answering(lambda asked: -0.3 + turned * (asked != "dull")),
         "encode:potion": encoder({word: angle}),
+        "alike:inflections": alike(*interchangeable),
     }
     return allowed(RelatedWords(), swaps(text, 1, [word]), oracles, text) == [word]
 
 
 @pytest.mark.parametrize(
-    ("found", "close", "near", "sure", "passes"),
+    ("found", "how_near", "passes"),
     [
-        (verdict(SYNONYM), False, True, True, True),
-        (verdict(SYNONYM), False, True, False, False),
-        (verdict(SYNONYM), True, False, False, True),
-        (verdict(Related("synonym", 3, 1)), True, False, False, True),
-        (verdict(Related("synonym", 3, 2)), True, True, True, False),
-        (verdict(Related("synonym", 1, 0), part="noun"), True, True, True, False),
-        (verdict(Related("synonym", 0, 2), part="noun"), True, False, False, True),
-        (verdict(SYNONYM, part="verb", senses=11), True, True, True, False),
-        (verdict(Related("similar", 0, 0)), True, False, False, True),
-        (verdict(Related("antonym", 0, 0)), True, True, True, False),
-        (verdict(Related("co-hyponym", 0, 0)), True, True, True, False),
-        (verdict(Related("hypernym", 0, 0)), True, True, True, False),
-        (verdict(Related("unknown")), True, True, True, False),
-        (verdict(Related("unrelated")), True, True, False, True),
-        (verdict(Related("unrelated")), True, False, False, False),
-        (verdict(Related("unrelated"), part="noun"), True, True, False, False),
+        (verdict(SYNONYM), {"angle": CLOSE}, True),
+        (verdict(SYNONYM), {"angle": FAR, "sure": True}, False),
+        (verdict(SYNONYM), {"turned": 0.3}, False),
+        (verdict(Related("synonym", 4, 2)), {"angle": CLOSE}, True),
+        (verdict(Related("synonym", 4, 3)), {"sure": True}, False),
+        (verdict(Related("synonym", 1, 0), part="noun"), {"sure": True}, False),
+        (verdict(Related("synonym", 0, 1), part="noun"), {"angle": CLOSE}, True),
+        (verdict(Related("synonym", 0, 2), part="noun"), {"sure": True}, False),
+        (verdict(SYNONYM, part="verb", senses=21), {"sure": True}, False),
+        (verdict(SYNONYM, part=""), {"sure": True}, False),
+        (verdict(Related("similar", 0, 1)), {}, True),
+        (verdict(Related("similar", 0, 1)), {"angle": CLOSE}, False),
+        (verdict(Related("similar", 0, 2)), {}, False),
+        (verdict(Related("antonym", 0, 0)), {"sure": True}, False),
+        (verdict(Related("co-hyponym", 0, 0)), {"sure": True}, False),
+        (verdict(Related("hypernym", 0, 0)), {"sure": True}, False),
+        (verdict(Related("unknown")), {"sure": True}, False),
+        (verdict(Related("unrelated")), {"near": True}, True),
+        (verdict(Related("unrelated")), {"near": True, "angle": CLOSE}, False),
+        (verdict(Related("unrelated")), {}, False),
+        (verdict(Related("unrelated"), part="noun"), {"near": True}, False),
+        (verdict(Related("unrelated"), part="noun"), {"sure": True}, True),
     ],
 )
-def test_which_words_mean_the_same(
-    found: EditEffect, close: bool, near: bool, sure: bool, passes: bool
-) -> None:
-    angle = CLOSE if close else FAR
-    assert related("slow", found, angle=angle, near=["slow"] if near else [], sure=sure) is passes
+def test_which_words_mean_the_same(found: EditEffect, how_near: dict[str, Any], passes: bool) -> None:
+    assert related("slow", found, **how_near) is passes
 
 
-def test_a_word_of_the_same_stem_is_barred() -> None:
-    assert not related("dullish", verdict(), angle=CLOSE, near=["dullish"], sure=True)
+def test_a_word_of_the_same_stem_and_a_stop_word_are_barred() -> None:
+    assert not related("dullish", verdict(), sure=True)
+    assert not related("too", verdict(), sure=True)
+
+
+def test_a_word_that_is_listed_as_interchangeable_passes_whatever_else_is_known_of_it() -> None:
+    unlikely = verdict(Related("antonym", 0, 0))
+    assert related("dullish", unlikely, angle=FAR, turned=1.0, interchangeable=["dullish"])
 
 
 # -- share, forms, undoing -------------------------------------------------------------------------
@@ -167,8 +198,11 @@ def test_one_change_is_always_allowed() -> None:
     assert allowed(MaxChangedShare(0.0), options, {}, text) == ["other"]
     assert allowed(MaxChangedShare(0.2), swaps(text.replace(3, "x"), 0, ["y"]), {}, text) == []
     assert allowed(MaxChangedShare(0.34), swaps(text.replace(3, "x"), 0, ["y"]), {}, text) == ["y"]
+    assert allowed(MaxChangedShare(1.0, words=1), swaps(text.replace(3, "x"), 0, ["y"]), {}, text) == []
     with pytest.raises(ValueError, match="between 0 and 1"):
         MaxChangedShare(1.5)
+    with pytest.raises(ValueError, match="at least 1"):
+        MaxChangedShare(0.5, words=0)
 
 
 def test_candidates_take_the_form_of_the_word() -> None:
@@ -184,24 +218,77 @@ def test_candidates_take_the_form_of_the_word() -> None:
     assert attack_one(toy_recipe(search), oracles, "Watched").perturbed == "Saw"
 
 
+def planned(checks: Any = (), **settings: Any) -> Recipe:
+    return toy_recipe(
+        PlannedSwap(candidates=Neighbours(table="toy"), constraints=(), checks=checks, **settings)
+    )
+
+
+def test_a_planned_search_tries_every_word_and_makes_the_best_edits_first() -> None:
+    oracles = {
+        "victim": linear({"good": 0.3, "fine": 0.1, "so": 0.05, "bad": -0.3, "poor": -0.05}),
+        "neighbours:toy": neighbours({"good": ["poor", "bad"], "fine": ["poor"], "so": ["very"]}),
+    }
+    found = attack_one(planned(), oracles, "so fine good")
+    assert (found.outcome, found.perturbed) == ("success", "so fine bad")
+    assert found.queries == 5  # the original and each edit alone; the best of them was known by then
+
+
 def test_edits_that_a_success_does_not_need_are_undone() -> None:
-    weights = {"good": 0.2, "fine": 0.3, "bad": -0.1, "awful": -0.9}
+    """Together the small edits were needed before the large one was made; after it they are not."""
+    weights = {"fine": 0.3, "good": 0.2, "bad": -0.1, "awful": -0.15}
     oracles = {
         "victim": linear(weights),
         "neighbours:toy": neighbours({"fine": ["bad"], "good": ["awful"]}),
     }
-    parts: dict[str, Any] = {
-        "importance": Deletion(),
-        "candidates": Neighbours(table="toy"),
-        "constraints": (),
+    found = attack_one(planned(), oracles, "fine good")
+    assert (found.outcome, found.perturbed) == ("success", "bad awful")
+    oracles["victim"] = linear(weights | {"awful": -0.9})
+    found = attack_one(planned(), oracles, "fine good")
+    assert (found.outcome, found.perturbed) == ("success", "fine awful")
+    spent = attack_one(planned(), oracles, "fine good", budget=found.queries)
+    assert spent.perturbed == found.perturbed
+
+
+def test_what_a_check_refuses_is_not_made_again() -> None:
+    oracles = {
+        "victim": linear({"good": 0.3, "bad": -0.3, "poor": -0.2}),
+        "neighbours:toy": neighbours({"good": ["bad", "poor"]}),
+        "fluency:toy": Answering(lambda text: Score(-9.0 if "bad" in text else -1.0, 1)),
     }
-    plain = attack_one(toy_recipe(GreedySwap(**parts)), oracles, "fine good")
-    undone = attack_one(toy_recipe(UndoingSwap(**parts)), oracles, "fine good")
-    assert (plain.outcome, undone.outcome) == ("success", "success")
-    assert plain.perturbed == "bad awful"
-    assert undone.perturbed == "fine awful"
-    spent = attack_one(toy_recipe(UndoingSwap(**parts)), oracles, "fine good", budget=plain.asked)
-    assert (spent.outcome, spent.perturbed) == ("success", "bad awful")
+    careful = (Fluency(most_loss=5.0, model="toy", against="current"),)
+    assert attack_one(planned(), oracles, "a good plot").perturbed == "a bad plot"
+    assert attack_one(planned(careful), oracles, "a good plot").perturbed == "a poor plot"
+    oracles["neighbours:toy"] = neighbours({"good": ["bad"]})
+    refused = attack_one(planned(careful), oracles, "a good plot")
+    assert (refused.outcome, refused.perturbed) == ("failure", "a good plot")
+
+
+def test_a_success_is_checked_though_the_budget_is_spent() -> None:
+    oracles = {
+        "victim": linear({"good": 0.3, "bad": -0.3, "worst": -0.4}),
+        "neighbours:toy": neighbours({"good": ["bad", "worst"]}),
+        "fluency:toy": Answering(lambda text: Score(-9.0 if "bad" in text else -1.0, 1)),
+    }
+    careful = (Fluency(most_loss=5.0, model="toy", against="current"),)
+    plain = attack_one(planned(), oracles, "a good plot", budget=2)
+    assert (plain.outcome, plain.perturbed, plain.queries) == ("success", "a bad plot", 2)
+    checked = attack_one(planned(careful), oracles, "a good plot", budget=2)
+    assert (checked.outcome, checked.perturbed) == ("failure", "a good plot")
+    assert "budget" in plain.note
+    assert "budget" in checked.note
+
+
+def test_slow_models_are_asked_of_successes_only() -> None:
+    slow = Answering(lambda text: Score(-1.0, 1))
+    oracles = {
+        "victim": linear({"good": 0.3, "poor": -0.05}, bias=0.3),
+        "neighbours:toy": neighbours({"good": ["poor"]}),
+        "fluency:toy": slow,
+    }
+    checks = (Fluency(most_loss=5.0, model="toy", against="current"),)
+    assert attack_one(planned(checks), oracles, "a good plot").outcome == "failure"
+    assert slow.asked == []
 
 
 def test_each_edit_undone_alone() -> None:
@@ -241,3 +328,81 @@ def test_oracles_on_the_real_lexicons() -> None:
     assert season.related.relation == "unrelated"
     ((new,),) = edit([(text, 3, ("new",))])
     assert (new.disagreements, new.related.relation) == (1, "antonym")
+
+
+# -- what readers' eyes ask for, each by a case on the real lexicons ---------------------------------
+
+NEEDED = ("perceptron-tagger", "wordnet", "inflections", "counter-fitted", "potion")
+REFUSED = [
+    ("number", "it tells a moving story of two sisters .", "story", "stories"),
+    ("tense", "she watched the whole film twice .", "watched", "views"),
+    ("verb form", "he is trying to amuse us .", "trying", "attempted"),
+    ("degree", "the sequel is a nicer film .", "nicer", "pleasant"),
+    ("a or an", "she saw a strange film last night .", "strange", "odd"),
+    ("agreement", "he likes this picture very much .", "picture", "films"),
+    ("names", "we met Alan in Trout Creek yesterday .", "Trout", "Fisheries"),
+    ("a name that comes in", "we met a friend in the evening .", "evening", "Night"),
+    ("numbers", "it runs for two hours and ends .", "two", "three"),
+    ("negations", "it is never dull .", "never", "always"),
+    ("links", "see www.great.com for more of it .", "great", "grand"),
+    ("handles", "thanks @wonderful for a nice film .", "wonderful", "marvelous"),
+    ("hashtags", "what a night #wonderful film .", "wonderful", "marvelous"),
+    ("two of a kind", "we went there in the summer .", "summer", "winter"),
+    ("opposites", "it is a good film for kids .", "good", "bad"),
+    ("opposites by their groups", "it is a superb film for kids .", "superb", "awful"),
+    ("attitude", "it is a hilarious film for kids .", "hilarious", "laughable"),
+    ("the same stem", "a hack directed this film .", "hack", "hacker"),
+]
+ACCEPTED = [
+    ("it tells a moving story of two sisters .", "story", "tale"),
+    ("she watched the whole film twice .", "watched", "viewed"),
+    ("he is trying to amuse us .", "trying", "attempting"),
+    ("she saw a strange film last night .", "strange", "bizarre"),
+    ("he likes this picture very much .", "picture", "film"),
+    ("the humor is fine , but the plot is thin .", "humor", "humour"),
+    ("the humor is fine , but the plot is thin .", "but", "yet"),
+]
+
+
+@pytest.fixture(scope="module")
+def real_oracles() -> dict[str, Any]:
+    if missing := [name for name in NEEDED if not store.has(name)]:
+        pytest.skip(f"not here: {', '.join(missing)}")
+    asked = {name for constraint in SWAP_VALID.constraints for name in getattr(constraint, "asks", ())}
+    return {
+        name: registry.load("oracle", kind)(variant)
+        for name in asked
+        for kind, _, variant in [name.partition(":")]
+    }
+
+
+def passes_all(text: str, word: str, other: str, oracles: Mapping[str, Any]) -> bool:
+    now = Text(text)
+    options = swaps(now, now.words.index(word), [other])
+    for constraint in SWAP_VALID.constraints:
+        kept = allowed(constraint, options, oracles, now)
+        options = [option for option in options if option.word in kept]
+    return bool(options)
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "other"), [case[1:] for case in REFUSED], ids=[c[0] for c in REFUSED]
+)
+def test_what_a_reader_would_not_accept_is_refused(
+    text: str, word: str, other: str, real_oracles: dict[str, Any]
+) -> None:
+    assert not passes_all(text, word, other, real_oracles)
+
+
+@pytest.mark.parametrize(("text", "word", "other"), ACCEPTED)
+def test_what_a_reader_would_accept_is_allowed(
+    text: str, word: str, other: str, real_oracles: dict[str, Any]
+) -> None:
+    assert passes_all(text, word, other, real_oracles)
+
+
+def test_short_texts_are_measured_too() -> None:
+    text = Text("dull film")
+    (similarity,) = [part for part in SWAP_VALID.constraints if isinstance(part, SentenceSimilarity)]
+    oracles = {"encode:potion": encoder({"slow": FAR, "drab": 0.1})}
+    assert allowed(similarity, swaps(text, 0, ["slow", "drab"]), oracles, text) == ["drab"]

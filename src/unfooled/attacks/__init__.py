@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from unfooled.attacks.parts.english import (
         GoodGrammar,
         InForm,
+        Interchangeable,
         MaxChangedShare,
         ProtectedWords,
         RelatedWords,
@@ -46,18 +47,20 @@ if TYPE_CHECKING:
         WordLoss,
     )
     from unfooled.attacks.parts.masks import FillMask, FillWord, MaskAndFill
+    from unfooled.attacks.parts.planned import PlannedSwap
     from unfooled.attacks.parts.population import Genetic, Swarm
     from unfooled.attacks.parts.saliency import WeightedSaliency
     from unfooled.attacks.parts.search import GreedySwap
     from unfooled.attacks.parts.selection import AttentionSelect, GreedySelect
     from unfooled.attacks.parts.sources import (
         Datamuse,
+        InAll,
+        Several,
         UserTable,
         WordNetLemmas,
         WordNetSisters,
         WordNetSynonyms,
     )
-    from unfooled.attacks.parts.undoing import UndoingFill, UndoingSwap
 
 __all__ = [
     "AttentionSelect",
@@ -77,7 +80,9 @@ __all__ = [
     "Grammar",
     "GreedySelect",
     "GreedySwap",
+    "InAll",
     "InForm",
+    "Interchangeable",
     "KeepLikeliest",
     "MaskAndFill",
     "Masking",
@@ -92,16 +97,16 @@ __all__ = [
     "OnlyClass",
     "OnlyTags",
     "OtherForms",
+    "PlannedSwap",
     "ProtectedWords",
     "RandomOrder",
     "RelatedWords",
     "SamePartOfSpeech",
     "SentenceSimilarity",
+    "Several",
     "Swarm",
     "Targeted",
     "TemporalScore",
-    "UndoingFill",
-    "UndoingSwap",
     "Untargeted",
     "UserTable",
     "WeightedSaliency",
@@ -130,7 +135,9 @@ _HOMES = {
     "Grammar": "fluency",
     "GreedySelect": "selection",
     "GreedySwap": "search",
+    "InAll": "sources",
     "InForm": "english",
+    "Interchangeable": "english",
     "KeepLikeliest": "limits",
     "MaskAndFill": "masks",
     "Masking": "importance",
@@ -145,16 +152,16 @@ _HOMES = {
     "OnlyClass": "goals",
     "OnlyTags": "limits",
     "OtherForms": "inflections",
+    "PlannedSwap": "planned",
     "ProtectedWords": "english",
     "RandomOrder": "importance",
     "RelatedWords": "english",
     "SamePartOfSpeech": "constraints",
     "SentenceSimilarity": "constraints",
+    "Several": "sources",
     "Swarm": "population",
     "Targeted": "goals",
     "TemporalScore": "importance",
-    "UndoingFill": "undoing",
-    "UndoingSwap": "undoing",
     "Untargeted": "goals",
     "UserTable": "sources",
     "WeightedSaliency": "saliency",

@@ -24,8 +24,8 @@ Versions
     @textattack  bae-r only, as TextAttack 0.3.11 has it: cosine >= 0.9363 in the window, against the original
                  text, texts under 15 words unmeasured, NLTK's stop words matched with their case, tags from
                  4 words before and 3 after, words in the model's casing. Checked in `make bench`.
-    @valid       bae-r only, ours: among the 200 likeliest words those of the same meaning, fine tag and
-                 agreement, with the constraints of textfooler@valid (`attacks/valid.py`).
+    @valid       bae-r only, ours: among the 3,000 likeliest words those of the same meaning, fine tag and
+                 agreement, with the search and constraints of textfooler@valid (`attacks/valid.py`).
 
 Differences from the authors' code, which is not public: their setting is known from the article and from
 what they wrote to the authors of TextAttack's recipe
@@ -51,6 +51,7 @@ from unfooled.attacks.parts.constraints import SamePartOfSpeech, SentenceSimilar
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.masks import FillMask, MaskAndFill, Mode
+from unfooled.attacks.parts.planned import PlannedSwap
 from unfooled.attacks.valid import FILL_VALID
 from unfooled.core.recipe import Recipe
 
@@ -84,7 +85,7 @@ _TEXTATTACK = MaskAndFill(
 )
 
 
-def _attack(name: str, mode: Mode, summary: str, **searches: MaskAndFill) -> dict[str, Recipe]:
+def _attack(name: str, mode: Mode, summary: str, **searches: MaskAndFill | PlannedSwap) -> dict[str, Recipe]:
     return {
         version: Recipe(
             name=name,
@@ -92,7 +93,7 @@ def _attack(name: str, mode: Mode, summary: str, **searches: MaskAndFill) -> dic
             summary=f"{summary} by a masked language model",
             paper="Garg and Ramakrishnan 2020, arXiv:2004.01970",
             goal=Untargeted(),
-            search=replace(search, mode=mode),
+            search=replace(search, mode=mode) if isinstance(search, MaskAndFill) else search,
         )
         for version, search in searches.items()
     }

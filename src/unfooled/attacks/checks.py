@@ -218,6 +218,8 @@ _STAND_INS: dict[str, Callable[[Any], Any]] = {
     "edit": _edit,
     "inflect": lambda item: item[2],
     "forms": lambda item: (f"{item[0]}s", f"{item[0]}ed"),
+    "alike": lambda item: (f"{Text(item[0]).words[item[1]]}s",),
+    "polarity": lambda word: round(0.1 * _number(word), 6),
     "class-words": _class_words,
     "vocabulary": lambda _: _LISTED,
     "readable": lambda text: tuple(range(len(text.words))),

@@ -3,36 +3,45 @@
 A filter behind a search throws most of its successes away, because the search has spent its edits on what the
 filter bars; here the search itself goes only where a reader could follow.
 
-    1. Rank the words by how much p(true class) falls when a word is deleted. Drop stop words and protected
-       words: names, numbers, negations, links, handles, hashtags.
-    2. For the next word take its counter-fitted neighbours and WordNet synonyms, each in the word's own form
-       (`textfooler`), or the likeliest words of a masked language model (`bae-r`),
-    3. keep those with the same fine Penn tag and agreement, that mean the same by WordNet in a common sense
-       and by two sets of word vectors: no opposites, no two of a kind, nothing more general or more special,
-    4. that keep the whole text similar, however short it is, and nearly as likely to a language model.
-    5. If some flip the label, the most similar of them wins; else keep the one with the lowest p(true class).
-       After a success every edit without which it still succeeds is taken back.
+    1. At every word but protected ones (names, numbers, negations, links, handles, hashtags) take words that
+       may stand for it: by a list of interchangeable words and spellings, its counter-fitted neighbours and
+       WordNet synonyms, each in the word's own form (`textfooler`); of these only the 3,000 likeliest words
+       of a masked language model (`bae-r`).
+    2. Keep those that mean the same with the same attitude: listed as interchangeable, or by WordNet in a
+       common sense and by two sets of word vectors; no opposites, no two of a kind, nothing more general or
+       more special;
+    3. that keep the fine Penn tag and agreement, and the whole text similar, however short it is.
+    4. Ask the victim of each alone. Make the edits in the order of their gain until the label flips, then
+       take back those without which it stays flipped.
+    5. A causal language model reads the text with each edit and without it. An edit that makes it much less
+       likely is barred, and step 4 begins again.
 
 The thresholds are ours, chosen by reading successes on movie sentences; they belong to counter-fitted
-vectors, potion and the trigram model, none of which is a large network: a search takes a fraction of a
-second. `--set search.constraints.5.model=smollm2` asks a larger language model, a second or more per text.
+vectors, potion and SmolLM2. The last is slow, a tenth of a second or more per text, and is asked of a few
+texts only, where a success is in reach. `--set search.checks.0.model=trigram` does without it, less careful.
 """
 
 from __future__ import annotations
 
 from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.constraints import Constraint, SentenceSimilarity
-from unfooled.attacks.parts.english import GoodGrammar, InForm, MaxChangedShare, ProtectedWords, RelatedWords
+from unfooled.attacks.parts.english import (
+    GoodGrammar,
+    InForm,
+    Interchangeable,
+    MaxChangedShare,
+    ProtectedWords,
+    RelatedWords,
+)
 from unfooled.attacks.parts.fluency import Fluency
-from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.masks import FillMask
-from unfooled.attacks.parts.sources import WordNetSynonyms
-from unfooled.attacks.parts.undoing import UndoingFill, UndoingSwap
+from unfooled.attacks.parts.planned import PlannedSwap
+from unfooled.attacks.parts.sources import InAll, Several, WordNetSynonyms
 
 _VALID: tuple[Constraint, ...] = (
-    ProtectedWords(),
-    MaxChangedShare(most=0.25),
+    MaxChangedShare(most=0.25, words=4),
     RelatedWords(),
+    ProtectedWords(),
     GoodGrammar(),
     SentenceSimilarity(
         threshold=0.7,
@@ -42,15 +51,18 @@ _VALID: tuple[Constraint, ...] = (
         against="original",
         published_for="potion",
     ),
-    Fluency(most_loss=5.0, model="trigram", measure="text", against="current"),
+)
+_CHECKS = (Fluency(most_loss=5.0, model="smollm2", measure="text", against="current"),)
+
+_SYNONYMS = Several(
+    sources=(Interchangeable(), InForm(sources=(Neighbours(most=50, min_cosine=0.5), WordNetSynonyms())))
 )
 
-SWAP_VALID = UndoingSwap(
-    importance=Deletion(),
-    candidates=InForm(sources=(Neighbours(most=50, min_cosine=0.5), WordNetSynonyms(senses=2))),
+SWAP_VALID = PlannedSwap(candidates=_SYNONYMS, constraints=_VALID, checks=_CHECKS, stopwords="none")
+# A masked language model does not see the word that it replaces: its synonyms are far down in the list.
+FILL_VALID = PlannedSwap(
+    candidates=InAll(sources=(FillMask(most=3000), _SYNONYMS)),
     constraints=_VALID,
-    stopwords="textfooler",
-)
-FILL_VALID = UndoingFill(
-    mode="R", importance=Deletion(), fill=FillMask(most=200), constraints=_VALID, stopwords="textfooler"
+    checks=_CHECKS,
+    stopwords="none",
 )

@@ -3,22 +3,26 @@
     inflect   item (text, index, words)    answer  the words in the form of the word that stands there, or ""
     edit      item (text, index, words)    answer  what each would do there: a `EditEffect` each
     forms     item (word, part)            answer  all forms of the word's first lemma of that part of speech
+    alike     item (text, index)           answer  words that may stand for the word there, in its form
+    polarity  item word                    answer  where it lies between bad (-1) and good (1)
 
-`index` counts words of the text. Both open the tagger and the lexicons of `open_english`; their variants name
-the resource that each reads first.
+`index` counts words of the text. The first three open the tagger and the lexicons of `open_english`; their
+variants name the resource that each reads first, that of the last the word vectors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from unfooled.errors import OracleError
 from unfooled.language.agreement import new_disagreements
+from unfooled.language.alike import interchangeable
 from unfooled.language.english import English, open_english
 from unfooled.language.forms import Change, changed_form
 from unfooled.language.inflection import has_form, inflect, lemmas, part_of, tag_by_form
+from unfooled.language.polarity import WordLookup, open_word_lookup
 from unfooled.language.relations import Related
 from unfooled.language.tagging import tag_texts
 from unfooled.resources.inflections import InflectionTable, open_inflections
@@ -110,10 +114,37 @@ class EditOracle:
         )
 
 
-def _text(item: Item) -> Text:
-    text = Text(item[0])
-    if not 0 <= item[1] < len(text.words):
-        raise OracleError(f"position {item[1]} is outside of the {len(text.words)} words of the text")
+class AlikeOracle:
+    batch_size = 1024
+
+    def __init__(self, english: English) -> None:
+        self._english = english
+
+    def __call__(self, items: Sequence[tuple[str, int]], /) -> list[tuple[str, ...]]:
+        texts = [_text(item) for item in items]
+        table = self._english.inflections
+        return [
+            interchangeable(text.words[index], tag_by_form(text.words[index], tags[index], table), table)
+            for text, tags, (_, index) in zip(
+                texts, tag_texts(texts, self._english.tagger), items, strict=True
+            )
+        ]
+
+
+class PolarityOracle:
+    batch_size = 4096
+
+    def __init__(self, vectors: WordLookup) -> None:
+        self._vectors = vectors
+
+    def __call__(self, items: Sequence[str], /) -> list[float]:
+        return [round(self._vectors.polarity_of(word), 6) for word in items]
+
+
+def _text(item: Sequence[Any]) -> Text:
+    text, index = Text(item[0]), item[1]
+    if not 0 <= index < len(text.words):
+        raise OracleError(f"position {index} is outside of the {len(text.words)} words of the text")
     return text
 
 
@@ -142,3 +173,11 @@ def open_inflect(variant: str = "") -> InflectOracle:
 
 def open_edit(variant: str = "") -> EditOracle:
     return EditOracle(open_english())
+
+
+def open_alike(variant: str = "") -> AlikeOracle:
+    return AlikeOracle(open_english())
+
+
+def open_polarity(variant: str = "") -> PolarityOracle:
+    return PolarityOracle(open_word_lookup(variant or "counter-fitted"))

@@ -169,3 +169,31 @@ class UserTable:
         word = text.words[index]
         (found,) = yield from ask(f"table:{self.path}", [word])
         return like(word, found, self.most)
+
+
+@dataclass(frozen=True)
+class Several:
+    """The words of several sources, those of the first one first."""
+
+    sources: tuple[Candidates, ...]
+
+    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
+        found: list[str] = []
+        for source in self.sources:
+            found += yield from source.propose(a, text, index)
+        return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class InAll:
+    """The words that every one of several sources proposes, in the order of the first."""
+
+    sources: tuple[Candidates, ...]
+
+    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
+        first, *others = self.sources
+        found = yield from first.propose(a, text, index)
+        for source in others:
+            known = {word.lower() for word in (yield from source.propose(a, text, index))}
+            found = [word for word in found if word.lower() in known]
+        return found

@@ -1,33 +1,11 @@
-"""Searches that take back what a success does not need: each change less is one that cannot displease."""
+"""Take back what a success does not need: each change less is one that cannot displease."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from unfooled.attacks.parts.masks import MaskAndFill
-from unfooled.attacks.parts.search import GreedySwap
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
 from unfooled.errors import BudgetExhaustedError
 from unfooled.text import Text
-
-
-@dataclass(frozen=True, kw_only=True)
-class UndoingSwap(GreedySwap):
-    """As `GreedySwap`; after a success each edit is taken back without which the text still succeeds."""
-
-    def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        found = yield from super().run(a, start)
-        return (yield from undo_needless(a, found))
-
-
-@dataclass(frozen=True, kw_only=True)
-class UndoingFill(MaskAndFill):
-    """As `MaskAndFill`; after a success each edit is taken back without which the text still succeeds."""
-
-    def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        found = yield from super().run(a, start)
-        return (yield from undo_needless(a, found))
 
 
 def undo_needless(a: Attempt, found: Scored) -> Program[Scored]:

@@ -15,11 +15,7 @@ import math
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
-
-import numpy as np
-import numpy.typing as npt
 
 from unfooled.language.agreement import new_disagreements
 from unfooled.language.edits import WordEdit, tagged_edits
@@ -27,6 +23,7 @@ from unfooled.language.edits import align as align_words
 from unfooled.language.english import English
 from unfooled.language.forms import changed_form
 from unfooled.language.inflection import tag_by_form
+from unfooled.language.polarity import WordLookup
 from unfooled.language.protected import protected_words
 from unfooled.language.tagging import tag_texts
 from unfooled.metrics.validity.model import Row
@@ -53,12 +50,7 @@ _LIGHT = frozenset(
     + ("i", "you", "we", "he", "she", "they", "his", "her", "their", "my", "your", "our")
 )
 
-# The ends of the axis of polarity: what is good and what is bad, whatever is spoken of.
-_GOOD = """good great excellent wonderful superb fantastic enjoyable brilliant delightful best love loved
-beautiful amazing perfect interesting funny"""
-_BAD = """bad terrible awful horrible poor worst boring dreadful dull hate hated ugly disappointing waste
-stupid annoying lame"""
-# The same as texts, for the encoders.
+# What praise and blame sound like as texts, for the encoders.
 _PRAISE = ("it is great", "I loved it", "it works well", "I can only recommend it") + (
     "a joy from beginning to end",
 )
@@ -116,35 +108,6 @@ FEATURES: dict[str, Feature] = {
 class Pair(NamedTuple):
     before: str
     after: str
-
-
-@dataclass(frozen=True, eq=False)
-class WordLookup:
-    """Unit vectors of words, and where each word lies between bad and good."""
-
-    index: dict[str, int]
-    rows: npt.NDArray[np.float32]
-
-    @cached_property
-    def polarity(self) -> npt.NDArray[np.float32]:
-        good, bad = (
-            self.rows[[self.index[word] for word in words.split() if word in self.index]].mean(axis=0)
-            for words in (_GOOD, _BAD)
-        )
-        axis = good - bad
-        values: npt.NDArray[np.float32] = self.rows @ (axis / max(float(np.linalg.norm(axis)), 1e-9))
-        return values
-
-    def cosine(self, word: str, other: str) -> float:
-        """0 where one of them is not known: nothing speaks for the same meaning."""
-        place, other_place = self.index.get(word.lower()), self.index.get(other.lower())
-        return (
-            0.0 if place is None or other_place is None else float(self.rows[place] @ self.rows[other_place])
-        )
-
-    def polarity_of(self, word: str) -> float:
-        place = self.index.get(word.lower())
-        return 0.0 if place is None else float(self.polarity[place])
 
 
 @dataclass(frozen=True, eq=False)

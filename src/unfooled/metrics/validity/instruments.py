@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from unfooled.errors import DataError, MissingExtraError, ResourceError
 from unfooled.language.english import open_english
+from unfooled.language.polarity import open_word_lookup
 from unfooled.metrics.validity.features import (
     ENCODERS,
     FEATURES,
@@ -15,14 +14,12 @@ from unfooled.metrics.validity.features import (
     WORD_VECTORS,
     Encode,
     Instruments,
-    WordLookup,
 )
 from unfooled.metrics.validity.pictures import open_pictures
 from unfooled.resources import store
 from unfooled.resources.encoders import Vector, open_encoder
 from unfooled.resources.english import open_speller
 from unfooled.resources.fluency import open_fluency
-from unfooled.resources.vectors import load_word_vectors, unit_rows
 
 ALWAYS = ("perceptron-tagger", "wordnet", "inflections", "english-words", WORD_VECTORS)
 
@@ -59,8 +56,7 @@ def open_instruments(features: Sequence[str]) -> Instruments:
             f"the judge measures with {', '.join(missing)}, not here yet",
             "; ".join(f"run: unfooled resources get {name}" for name in missing),
         )
-    words, matrix = load_word_vectors(WORD_VECTORS)
-    vectors = WordLookup({word: i for i, word in enumerate(words)}, unit_rows(np.asarray(matrix)))
+    vectors = open_word_lookup(WORD_VECTORS)
     encoders = {name: _encoder(name) for name in chosen}
     tokens = None
     if with_model:
