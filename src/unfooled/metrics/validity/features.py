@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
+import numpy as np
+
 from unfooled.language.agreement import new_disagreements
 from unfooled.language.edits import WordEdit, tagged_edits
 from unfooled.language.edits import align as align_words
