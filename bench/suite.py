@@ -9,9 +9,11 @@ A cheap attack that is not needed joins where it makes the whole cheaper: it lea
 The suite's cost is what its attacks ask of the rows that still stand when their turn comes; it is compared
 with all attacks on all rows. The same command goes on where it stopped; `--kind` is the suite it is for.
 
-Attacks that ask a masked language model take a hundred times as long as others. With `--sample N` they attack
+Attacks that ask a language model take a hundred times as long as others. With `--sample N` they attack
 what the others leave standing, and N rows more of each model: what all attacks together break is the same,
-and what these would ask of the other rows is estimated by the mean over the N.
+and what these would ask of the other rows is estimated by the mean over the N. `--budget` caps the queries
+of each row. `--also FOLDER` adds what an earlier measurement of the same models and rows has found, so that a
+new attack needs no old one measured again; an attack that is in both counts as it is now.
 """
 
 from __future__ import annotations
@@ -26,11 +28,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from unfooled.attacks.parts.goals import KeepLabel
 from unfooled.checks.illusions.wrappers import Wrapped
 from unfooled.checks.stress import stress
 from unfooled.checks.suites import Suite, SuiteAttack
 from unfooled.checks.worst_case import read_state
 from unfooled.core.recipe import all_recipes
+from unfooled.core.session import Settings
 from unfooled.core.victim import CLASSIFICATION, Probabilities, one_hot
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
@@ -48,7 +52,10 @@ SETTINGS = {"random@paper": (("search.draws", "1"),)}
 ONLY = {"breaking-bert@paper": "any", "breaking-bert@flip": "any"}
 # They put in words whatever these mean, often of the other class: a reader changes the label, too.
 ANY_WORDS = ("gs-", "asmin-", "asmax-", "random@", "strongest-words@", "tack-on@", "jsma@paper")
-DEAR = "bae-"
+# Counted among all, never chosen: those that disguise every letter fall to a filter, and tell nothing else of
+# a model than which class it gives to what it cannot read; jsma puts in words of the other class.
+NOT_CHOSEN = ("smuggle-", "spacing@", "leetspeak@", "viper@", "jsma@")
+DEAR = ("bae-", "clare@", "a2t-mlm@", "textfooler@valid")
 MOST_ORDERED = 7  # attacks whose orders are all tried
 
 
@@ -84,7 +91,9 @@ def candidates(kind: str, chosen: Sequence[str], *, any_words: bool) -> Suite:
     names = [
         recipe.full_name
         for recipe in all_recipes()
-        if recipe.task == CLASSIFICATION and set(recipe.requires()) <= GIVES[kind]
+        if recipe.task == CLASSIFICATION
+        and set(recipe.requires()) <= GIVES[kind]
+        and not isinstance(recipe.goal, KeepLabel)  # what it ends with breaks nothing
     ]
     members = tuple(
         SuiteAttack(name, SETTINGS.get(name, ()), ONLY.get(name, ""))
@@ -138,10 +147,11 @@ def full_cost(runs: Measured) -> float:
     return sum(sum(each.queries.values()) for found in runs.values() for each in found.values())
 
 
-def choose(runs: Measured, share: float = 0.99) -> list[str]:
+def choose(runs: Measured, share: float = 0.99, barred: tuple[str, ...] = NOT_CHOSEN) -> list[str]:
     """The greedy choice, without what it did not need, in the cheapest order."""
-    names = sorted({name for found in runs.values() for name in found})
-    wanted = share * reached(runs, names)
+    everything = sorted({name for found in runs.values() for name in found})
+    names = [name for name in everything if not name.startswith(barred)]
+    wanted = min(share * reached(runs, everything), reached(runs, names))
     taken: list[str] = []
     while reached(runs, taken) < wanted:
         now, spent = reached(runs, taken), cost(runs, taken)
@@ -211,6 +221,8 @@ class Measurement:
     sample: int
     everywhere: Mapping[str, str]
     workers: int
+    budget: int | None = None
+    also: Sequence[Path] = ()
     decides: bool = False  # whether only the model's decision is told
 
     def run(self, models: Mapping[str, str]) -> dict[str, dict[str, Found]]:
@@ -221,18 +233,31 @@ class Measurement:
             name: self._attacked(name, spec, quick, take(self.data, self.limit, seed=0))
             for name, spec in models.items()
         }
+        for folder in self.also:
+            runs = {name: self._earlier(folder, name) | found for name, found in runs.items()}
         if dear:
             slow = self.suite.without(*(each.attack for each in quick.attacks))
-            sample = {example.key for example in take(self.data, min(self.sample, self.limit), seed=0)}
             for name, spec in models.items():
                 right = {key for found in runs[name].values() for key in found.queries}
                 fallen = {key for found in runs[name].values() for key in found.broken}
-                rows = self.data.only(sorted(right - fallen | right & sample))
+                rows = self.data.only(sorted(right - fallen | right & self._sampled()))
                 found = self._attacked(f"{name}-dear", spec, slow, rows)
-                runs[name] |= {
-                    attack: each.estimated(right, right & sample) for attack, each in found.items()
-                }
+                runs[name] |= self._estimated(found, right)
         return runs
+
+    def _sampled(self) -> set[int]:
+        return {example.key for example in take(self.data, min(self.sample, self.limit), seed=0)}
+
+    def _estimated(self, found: Mapping[str, Found], right: set[int]) -> dict[str, Found]:
+        return {attack: each.estimated(right, right & self._sampled()) for attack, each in found.items()}
+
+    def _earlier(self, folder: Path, name: str) -> dict[str, Found]:
+        """What an earlier measurement says of a model, and of its dear attacks."""
+        found = measured(folder / name) if (folder / name).is_dir() else {}
+        if (folder / f"{name}-dear").is_dir():
+            right = {key for each in found.values() for key in each.queries}
+            found |= self._estimated(measured(folder / f"{name}-dear"), right)
+        return found
 
     def _attacked(self, name: str, spec: str, suite: Suite, rows: Dataset) -> dict[str, Found]:
         victim = load_victim(spec)
@@ -244,6 +269,7 @@ class Measurement:
             every=True,
             everywhere=self.everywhere,
             workers=self.workers,
+            settings=Settings(budget=self.budget),
         )
         print(f"{name}: n {result.n}, clean {result.clean.value:.1%}, worst {result.worst.value:.1%}")
         for attack, why in result.left_out:
@@ -265,6 +291,8 @@ def main() -> None:
     parser.add_argument("--words", default="words.json", help="what `unfooled words` has written")
     parser.add_argument("--share", type=float, default=0.99)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--budget", type=int, default=None, help="most queries of an attack for each row")
+    parser.add_argument("--also", type=Path, nargs="*", default=[], help="earlier measurements, per kind")
     parser.add_argument("--out", type=Path, default=Path(".bench/suite"))
     options = parser.parse_args()
     measurement = Measurement(
@@ -275,6 +303,8 @@ def main() -> None:
         sample=options.sample,
         everywhere={"masked_lm": options.masked_lm, "words": options.words},
         workers=options.workers,
+        budget=options.budget,
+        also=options.also,
         decides=options.kind == "decisions",
     )
     runs = measurement.run(dict(model.split("=", 1) for model in options.models))

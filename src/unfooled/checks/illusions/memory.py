@@ -69,12 +69,12 @@ def run_memory(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence
     attacked = _lost(subject, own, sturdy, rewordings, edited=True)
     # What the control, which is no defence, loses of such texts says how near the border they lie.
     honest = [usual, *(_lost_by_control(control, rewordings) for control in others[1:])]
-    by_heart = remembered(attacked, honest, least=_NEAR_BORDER)
+    known = remembered(clean, [usual])
+    by_heart = near_duplicates_remembered(attacked, clean, usual, honest)
     if by_heart:  # then it matters how many
         attacked = _lost(subject, own, sturdy, rewordings, edited=True, most=len(sturdy))
     asked = len(rewordings) * sum(len(loss.keys) for loss in (usual, clean, attacked))
     findings = _too_good(others, own)
-    known = remembered(clean, [usual])
     for what, loss, found in (("rows", clean, known), ("edited texts", attacked, by_heart)):
         if found:
             findings.append(
@@ -144,6 +144,16 @@ def remembered(loss: Loss, honest: Sequence[Loss], least: float = _HALF) -> bool
     """Most are lost for certain, and certainly more than an honest model loses; of no text nothing is known."""
     low, _ = loss.interval
     return low > least and all(low > usual.interval[1] for usual in honest if usual.keys)
+
+
+def near_duplicates_remembered(attacked: Loss, clean: Loss, usual: Loss, honest: Sequence[Loss]) -> bool:
+    """Who knows edited texts by heart knows their rows as well.
+
+    Misspelt texts that just do not fool an honest model mostly do so once they are rewritten; the rows that
+    only this model gets right are mostly right afterwards, too. So these have to be lost as well, if any.
+    """
+    rows_lost = not clean.keys or remembered(clean, [usual])
+    return rows_lost and remembered(attacked, honest, least=_NEAR_BORDER)
 
 
 def _flags(loss: Loss) -> Flags:
