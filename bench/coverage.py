@@ -3,8 +3,8 @@
     python bench/coverage.py [--trials N] [--rows N]
 
 Rates and paired decisions are counted exactly: every sample there can be, weighted by its chance. Means, F1,
-correlations, scores of translations and calibrated thresholds are simulated with fixed seeds. The gate is
-followed row by row, with a look after each. `rate_intervals.py` compares other intervals of a rate.
+correlations, scores of translations, calibrated thresholds and what a judge says are simulated with fixed
+seeds. The gate is followed row by row, with a look after each. `rate_intervals.py` compares other intervals of a rate.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from numpy.typing import NDArray
 from unfooled.metrics.bleu import METRICS, Metric, score_intervals, scores_of, statistics
 from unfooled.metrics.calibration import threshold_interval
 from unfooled.metrics.decision_intervals import ERROR, beta_below, log_evidence
+from unfooled.metrics.validity.accuracy import DRAWS, mean_with_interval
+from unfooled.metrics.validity.regression import probability
+from unfooled.metrics.validity.validation import figure
 from unfooled.rates import (
     correlation_interval,
     f1_interval,
@@ -240,6 +243,40 @@ def threshold(agreement: float, passing: float, n: int, trials: int) -> Coverage
     return many("calibrated threshold", f"correlation {agreement:g}, {passing:.0%} pass", n, [held / told])
 
 
+# -- what a judge says -------------------------------------------------------------------------------------
+
+_WITHSTOOD, _WRONG = 0.1, 0.25  # shares of rows; the others fell
+_MIDDLE, _SPREAD = -1.0, 1.5  # log-odds that a text found is valid
+
+
+def by_valid_texts(doubt: float, n: int, trials: int) -> Coverage:
+    """A judge whose log-odds are all off by as much as it knows that they may be (`doubt`, one deviation)."""
+    rng = np.random.default_rng([7, n])
+    many_texts = _MIDDLE + _SPREAD * np.random.default_rng(7).normal(size=1_000_000)
+    truth = _WITHSTOOD + (1 - _WITHSTOOD - _WRONG) * float(1 - probability(many_texts).mean())
+    held = 0
+    for _ in range(trials):
+        withstood, wrong, fallen = rng.multinomial(n, (_WITHSTOOD, _WRONG, 1 - _WITHSTOOD - _WRONG))
+        said = _MIDDLE + _SPREAD * rng.normal(size=fallen) + doubt * rng.normal()
+        others = probability(said[None, :] + doubt * rng.normal(size=(DRAWS, 1)))
+        stand = np.concatenate([np.ones(withstood), np.zeros(wrong), 1 - probability(said)])
+        _, low, high = mean_with_interval(stand, withstood + fallen - others.sum(axis=1), n)
+        held += low <= truth <= high
+    return many("accuracy by valid texts", f"judge off by {doubt:g}", n, [held / trials])
+
+
+def area(truth: float, n: int, trials: int) -> Coverage:
+    """The area under the curve of a judge: normal scores, half of the texts of either kind."""
+    rng = np.random.default_rng([8, n])
+    apart = math.sqrt(2) * NormalDist().inv_cdf(truth)
+    held = 0
+    for trial in range(trials):
+        kinds = rng.permutation(n) < n // 2
+        found = figure("", kinds, probability(rng.normal(size=n) + apart * kinds), np.arange(n), seed=trial)
+        held += found.auc_low <= truth <= found.auc_high
+    return many("area under the curve", f"{truth:g}", n, [held / trials])
+
+
 def table(trials: int, sizes: tuple[int, ...] = SIZES) -> Iterator[Coverage]:
     for n in sizes:
         yield rates(n)
@@ -250,6 +287,8 @@ def table(trials: int, sizes: tuple[int, ...] = SIZES) -> Iterator[Coverage]:
         for metric in METRICS:
             yield from translation(metric, n, trials // 4)  # slower
         yield from (threshold(*case, n, trials) for case in ((0.5, 0.5), (0.9, 0.5), (0.9, 0.1)))
+        yield from (by_valid_texts(doubt, n, trials // 4) for doubt in (0.0, 0.3, 0.6))
+        yield from (area(truth, n, trials // 10) for truth in (0.7, 0.9))
 
 
 # -- the gate ----------------------------------------------------------------------------------------------

@@ -263,3 +263,35 @@ def correlation_interval(value: float, n: int, confidence: float = 0.95) -> tupl
     middle = math.atanh(max(-1 + 1e-12, min(1 - 1e-12, value)))
     half = z * math.sqrt((1 + value * value / 2) / (n - 3))
     return math.tanh(middle - half), math.tanh(middle + half)
+
+
+def area_interval(
+    area: float, positive: int, negative: int, variance: float = 0.0, confidence: float = 0.95
+) -> tuple[float, float]:
+    """All areas that are not too far from the one found, by the deviation that they themselves would have.
+
+    Newcombe (2006), method 5. Percentiles of a bootstrap hold 86 of 100 areas of 0.9 with 20 texts. Where
+    resampled originals vary more (`variance`), texts of one original are alike, and there are fewer in truth.
+    """
+    if math.isnan(area):
+        return math.nan, math.nan
+    usual = _area_variance(area, positive, negative)
+    alike = max(1.0, variance / usual) if usual > 0.0 else 1.0
+    reach = NormalDist().inv_cdf((1 + confidence) / 2)
+
+    def furthest(end: float) -> float:
+        near, far = area, end
+        for _ in range(_HALVINGS):
+            middle = (near + far) / 2
+            deviation = math.sqrt(alike * _area_variance(middle, positive, negative))
+            near, far = (middle, far) if abs(middle - area) <= reach * deviation else (near, middle)
+        return near
+
+    return furthest(0.0), furthest(1.0)
+
+
+def _area_variance(area: float, positive: int, negative: int) -> float:
+    """Of an area between exponential scores, as many texts of either kind taken as there are on average."""
+    others = (positive + negative) / 2 - 1
+    spread = 1 + others * ((1 - area) / (2 - area) + area / (1 + area))
+    return area * (1 - area) * spread / (positive * negative)

@@ -35,6 +35,7 @@ from unfooled.core.recipe import Recipe, load_recipe
 from unfooled.core.victim import Probabilities, TextValue, join_fields
 from unfooled.data.dataset import Dataset
 from unfooled.errors import CapabilityError, RunFileError, UnknownNameError, UserError, VictimError
+from unfooled.metrics.decision_intervals import anytime_interval
 from unfooled.metrics.summary import Rate
 from unfooled.plugins import registry
 from unfooled.report.stress import remarks
@@ -304,6 +305,15 @@ def test_the_worst_case_by_valid_texts_carries_the_judges_own_doubt(tmp_path: Pa
     (judged,) = apply_rules_to_stress(replace(result, valid=sure), [rule])
     (doubted,) = apply_rules_to_stress(replace(result, valid=unsure), [rule])
     assert doubted.rate.low == unsure.low < judged.rate.low
+
+
+def test_rows_that_count_in_part_are_rounded_against_whoever_hopes_for_them(tmp_path: Path) -> None:
+    result = unfooled.stress(ToyVictim(failing=False), toy_data(), toy_suite("alpha"), out=tmp_path / "s")
+    (judged,) = apply_rules_to_stress(
+        replace(result, valid=Rate.of(30.6, 40)), [Rule("valid-accuracy", "min", 0.4)]
+    )
+    assert judged.rate.low == anytime_interval(30, 40)[0]
+    assert judged.rate.high == anytime_interval(31, 40)[1]
 
 
 def test_a_suite_that_breaks_nothing_was_judged_all_the_same(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -186,3 +188,11 @@ def test_span_keeps_only_some_words() -> None:
 )
 def test_casing_follows_the_replaced_word(word: str, like: str, expected: str) -> None:
     assert match_case(word, like) == expected
+
+
+def test_backticks_by_themselves_are_no_words() -> None:
+    """As the documentation promises; TextAttack counts them, so its shares of changed words are lower."""
+    text = Text("`` it's a film ' ' - of ` sorts `` --")
+    assert text.words == ("it's", "a", "film", "of", "sorts")
+    promised = (Path(__file__).parents[2] / "docs" / "reference" / "data.md").read_text(encoding="utf-8")
+    assert "A backtick or a dash by itself is none: TextAttack counts them" in promised

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from unfooled.metrics.calibration import threshold_interval
 from unfooled.metrics.decision_intervals import anytime_interval, exact_interval
+from unfooled.rates import area_interval
 
 TRIALS = 1000
 NOISE = 0.015  # two standard errors of a share near 95 % over so many trials
@@ -89,6 +91,23 @@ def test_scores_of_translations(coverage: Any, metric: str) -> None:
 )
 def test_calibrated_thresholds(coverage: Any, case: tuple[float, float], n: int) -> None:
     assert 0.93 - NOISE <= coverage.threshold(*case, n, TRIALS).value <= 0.97 + NOISE
+
+
+@pytest.mark.parametrize("doubt", [0.0, 0.6])
+def test_accuracy_by_valid_texts_with_the_doubt_of_the_judge(coverage: Any, doubt: float) -> None:
+    assert 0.93 - NOISE <= coverage.by_valid_texts(doubt, 50, 400).value <= 0.97 + NOISE
+
+
+@pytest.mark.parametrize("truth", [0.7, 0.9])
+def test_areas_under_a_judges_curve(coverage: Any, truth: float) -> None:
+    assert 0.93 - 2 * NOISE <= coverage.area(truth, 20, 200).value <= 0.97 + 2 * NOISE
+
+
+def test_texts_of_one_original_widen_the_interval_of_an_area() -> None:
+    low, high = area_interval(0.9, 30, 30)
+    assert area_interval(0.9, 30, 30, variance=0.004)[0] < low < 0.9 < high < 1
+    assert area_interval(1.0, 10, 10)[0] < 0.9
+    assert all(math.isnan(end) for end in area_interval(math.nan, 0, 10))
 
 
 def test_few_pairs_beyond_a_threshold_leave_the_scale_open() -> None:

@@ -32,6 +32,7 @@ MEASURES = {
     "accuracy": "accuracy in the worst case",
     "valid-accuracy": "accuracy in the worst case, by valid texts",
 }
+_SLACK = 1e-9  # of a number of rows, for the digits that a division loses
 _ROBUSTNESS = ("aua", "valid-aua", "success", "recall")  # what only an attack that tried something can show
 
 
@@ -96,11 +97,14 @@ def _refused(judged: Judged, remembers: str) -> Judged:
 def _bounded(rate: Rate, interval: Callable[[int, int], tuple[float, float]]) -> Rate:
     """The same rate, with an interval that errs on either side in at most 2.5 % of all runs.
 
-    What a rate brings beyond the counting of rows, the doubt of a judge, stays in it.
+    What a rate brings beyond the counting of rows, the doubt of a judge, stays in it. Rows that count in part,
+    by the probability of a text, are rounded against whoever hopes for them.
     """
     if not rate.n:
         return rate
-    low, high = interval(round(rate.value * rate.n), rate.n)
+    rows = rate.value * rate.n
+    low, _ = interval(math.floor(rows + _SLACK), rate.n)
+    _, high = interval(math.ceil(rows - _SLACK), rate.n)
     return Rate(rate.value, min(low, rate.low), max(high, rate.high), rate.n)
 
 

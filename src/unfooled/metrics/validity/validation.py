@@ -27,7 +27,7 @@ from unfooled.metrics.validity.fitting import (
 from unfooled.metrics.validity.judgements import ReaderJudgement
 from unfooled.metrics.validity.model import FULL, REDUCED, TARGETS, Judge, Row, Target, Variant
 from unfooled.metrics.validity.regression import Regression, Values, area_under_curve, probability
-from unfooled.rates import wilson
+from unfooled.rates import area_interval, wilson
 
 FOLDS, REPEATS, RESAMPLES, BINS = 10, 3, 200, 5
 KEEP = 0.8  # of the valid texts stay above the threshold
@@ -209,11 +209,13 @@ def _threshold(valid: Values) -> float:
 
 
 def figure(name: str, truth: Any, chance: Values, groups: Sequence[str] | Any, *, seed: int = 0) -> Figure:
-    """AUC with its 95 % interval over resampled originals; calibration in bins of equal size."""
+    """AUC with its 95 % interval; calibration in bins of equal size."""
     flags = np.asarray(truth, dtype=bool)
     rng = np.random.default_rng(seed)
     areas = [area_under_curve(flags[rows], chance[rows]) for rows in _drawn(groups, rng, 1000)]
-    low, high = np.nanpercentile(areas, [2.5, 97.5])
+    low, high = area_interval(
+        area_under_curve(flags, chance), int(flags.sum()), int((~flags).sum()), float(np.nanvar(areas))
+    )
     bins = reliability(flags, chance)
     perfect = [_error(reliability(rng.random(len(chance)) < chance, chance)) for _ in range(400)]
     return Figure(
