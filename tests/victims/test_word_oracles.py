@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from stored_runs import on_text
-from unfooled.attacks.jsma import marked
-from unfooled.core.questions import mark
+from unfooled.core.questions import Mixture, Pull, mark, marked
 from unfooled.core.victim import softmax
 from unfooled.errors import CapabilityError
 from unfooled.runs.file import RunFile
 from unfooled.text import Text
 from unfooled.victims.fake import FakeVictim
+from unfooled.victims.torch.mixtures import open_flips, open_mixture
 from unfooled.victims.torch.word_oracles import (
     open_distance,
     open_projection,
@@ -289,3 +289,80 @@ def test_facts_survive_in_the_run_file(tmp_path: Path) -> None:
     with RunFile.open(tmp_path, {"identity": {}}) as run:
         run.add(RESULT)
         assert list(run.results()) == [RESULT]
+
+
+# -- blends of words -------------------------------------------------------------------------------
+
+
+def blend(text: Any, options: Any, weights: Any, label: int = 0) -> Mixture:
+    given = Text(text) if isinstance(text, str) else Text(dict(zip("ab", text, strict=True)))
+    return Mixture(marked(given, range(len(options))), label, options, weights)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "bilstm-attention", "word-cnn", "bert"])
+def test_with_all_weight_on_a_whole_word_the_victim_reads_that_text(kind: str) -> None:
+    victim = victim_of(kind)
+    words = ("film", "movie", "plot")
+    for number, word in enumerate(words):
+        weights = tuple(float(number == at) for at in range(len(words)))
+        (told,) = victim.mixed([blend("a film is good", ((), words[1:]), ((1.0,), weights), 1)])
+        (scores,) = victim.predict([f"a {word} is good"])
+        others = [score for label, score in enumerate(scores) if label != 1]
+        assert told.margin == pytest.approx(float(np.log(scores[1] / max(others))), abs=1e-4)
+
+
+# Not the CNN: its highest window may change within the step.
+@pytest.mark.parametrize("kind", ["lstm", "bilstm-attention", "bert", "roberta", "gpt2"])
+def test_the_slopes_of_a_blend_are_its_differences(kind: str) -> None:
+    victim = victim_of(kind)
+    start = np.array([0.6, 0.3, 0.1])
+    options = ((), ("movie", "dull"))
+
+    def margin(weights: np.ndarray) -> float:
+        (told,) = victim.mixed([blend("a film is good", options, ((1.0,), tuple(weights.tolist())))])
+        return float(told.margin)
+
+    (told,) = victim.mixed([blend("a film is good", options, ((1.0,), tuple(start.tolist())))])
+    for at in range(3):
+        step = 0.02 * np.eye(3)[at]
+        change = (margin(start + step) - margin(start - step)) / 0.04
+        assert told.slopes[1][at] == pytest.approx(change, abs=2e-3, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "bert", "roberta"])
+def test_blends_do_not_depend_on_their_company(kind: str) -> None:
+    victim = victim_of(kind)
+    items = [
+        blend("the film is good", (("movie",), ("plot", "movies")), ((0.5, 0.5), (0.2, 0.5, 0.3))),
+        blend("films, very badly!", (("movie",),), ((0.0, 1.0),), 1),
+        blend("good " * 40, (("bad",),), ((0.5, 0.5),)),
+    ]
+    pairs = [
+        blend(("the film", "is very good"), (("was",), ("not",)), ((0.5, 0.5), (1.0, 0.0))),
+        blend(("a plot", "dull films"), (("good",),), ((0.3, 0.7),)),
+    ]
+    oracle = open_mixture(victim, "")
+    together = oracle(items * 3)[: len(items)] + oracle(pairs * 5)[: len(pairs)]
+    for number, item in enumerate([*items, *pairs]):
+        (alone,) = oracle([item])
+        assert alone.margin == together[number].margin
+        for mine, theirs in zip(alone.slopes, together[number].slopes, strict=True):
+            assert mine.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("kind", ["lstm", "word-cnn", "bert"])
+def test_the_best_flips_are_those_of_a_plain_loop(kind: str) -> None:
+    victim = victim_of(kind)
+    text = mark("the film is good")
+    words, table = victim.vocabulary_vectors()
+    gradient = victim.gradients([text], [0])[0].vectors.astype(np.float64)
+    own = victim.embeddings([text])[0].input
+    gains = {
+        (place, word): float(gradient[place] @ (vector.astype(np.float64) - own[place]))
+        for place in range(4)
+        for word, vector in zip(words, table, strict=True)
+        if word != text.words[place]
+    }
+    best = sorted(gains, key=lambda flip: -gains[flip])[:5]
+    (found,) = open_flips(victim, "")([Pull(text, 0, False, 5)])
+    assert [tuple(flip) for flip in found] == best

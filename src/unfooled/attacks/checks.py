@@ -18,7 +18,18 @@ import numpy as np
 
 from unfooled.core.attempt import Attempt, live
 from unfooled.core.engine import Engine
-from unfooled.core.questions import Asked, GradientItem, Marked, Projection, Pull, WordVectors, Written
+from unfooled.core.questions import (
+    Asked,
+    Flip,
+    GradientItem,
+    Marked,
+    Mixed,
+    Mixture,
+    Projection,
+    Pull,
+    WordVectors,
+    Written,
+)
 from unfooled.core.recipe import Recipe, recipe_from_json
 from unfooled.core.result import ATTACKED, Example, Result
 from unfooled.core.victim import CLASSIFICATION
@@ -209,6 +220,22 @@ def _projection(item: Pull) -> Projection:
     return Projection(_victim(item.text.value), steepest, tuple(best[: item.most]))
 
 
+def _flips(item: Pull) -> tuple[Flip, ...]:
+    words = _projection(item).words
+    places = range(len(item.text.words))
+    return tuple(Flip(place, word) for word in words for place in places)[: item.most]
+
+
+def _mixture(item: Mixture) -> Mixed:
+    sign = 1.0 if item.label == 1 else -1.0
+    values = [
+        np.array([sign * _number(word) for word in (own, *options)], dtype=np.float32)
+        for own, options in zip(item.text.words, item.options, strict=True)
+    ]
+    total = sum(float(value @ np.array(weights)) for value, weights in zip(values, item.weights, strict=True))
+    return Mixed(round(total, 6), tuple(values))
+
+
 _LISTED = ("fine", "cold", "odd", "old", "slow", "quiet", "honest", "long", "superb", "dull")
 _STAND_INS: dict[str, Callable[[Any], Any]] = {
     "encode": _encode,
@@ -227,6 +254,8 @@ _STAND_INS: dict[str, Callable[[Any], Any]] = {
     "zeroed": _zeroed,
     "sentence-distance": _distance,
     "projection": _projection,
+    "flips": _flips,
+    "mixture": _mixture,
     "nearness": lambda item: round(_number(item.text + item.keyword), 4),
     "pulls": lambda item: _LISTED[: item.most],
     "target-words": lambda _: tuple(word[::-1] for word in _LISTED),

@@ -45,10 +45,9 @@ from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.search import allowed
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.questions import OWN, Marked, Pull, mark
+from unfooled.core.questions import OWN, Pull, mark, marked
 from unfooled.core.recipe import Recipe
 from unfooled.core.victim import require_choice
-from unfooled.text import Text
 
 Order = Literal["recent", "gradient", "random"]
 
@@ -123,12 +122,6 @@ class Jsma:
         options = [NextText(now.text.replace(index, word), index) for word in others]
         options = yield from allowed(a, now, options, self.constraints)
         return options[0] if options else None
-
-
-def marked(text: Text, positions: Sequence[int]) -> Marked:
-    """The text with only some of its words to ask about."""
-    spans = tuple((text.starts[i], text.starts[i] + len(text.words[i])) for i in positions)
-    return Marked(text.value, text.field, spans)
 
 
 def _won(a: Attempt, scores: np.ndarray) -> bool:

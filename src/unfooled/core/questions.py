@@ -6,6 +6,7 @@ an attack needs only what is here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import add
 from typing import Literal, NamedTuple, TypeAlias
@@ -61,6 +62,12 @@ def mark(text: Readable) -> Marked:
     return Marked(text.value, text.field, spans)
 
 
+def marked(text: Text, positions: Sequence[int]) -> Marked:
+    """The text with only some of its words to ask about."""
+    spans = tuple((text.starts[i], text.starts[i] + len(text.words[i])) for i in positions)
+    return Marked(text.value, text.field, spans)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class WordVectors:
     """One vector per word, averaged over its pieces."""
@@ -101,6 +108,37 @@ class Projection(NamedTuple):
     scores: NDArray[np.float64]
     steepest: int
     words: tuple[str, ...]
+
+
+class Flip(NamedTuple):
+    """Another word for one of those marked, by its place among them."""
+
+    place: int
+    word: str
+
+
+class Mixture(NamedTuple):
+    """What would the victim say of a blend of words in each marked place?
+
+    `options` has the words that may stand in each place beside the one that does; `weights` one number more
+    for each place: first that of the word itself, then those of its options.
+    """
+
+    text: Marked
+    label: int
+    options: tuple[tuple[str, ...], ...]
+    weights: tuple[tuple[float, ...], ...]
+
+
+class Mixed(NamedTuple):
+    """How far the class's pre-softmax output lies above the highest other, and how that changes.
+
+    `slopes` has one array per place: the derivative of the margin for each of its weights. With all weight on
+    the words themselves it is HotFlip's estimate of what another word would change.
+    """
+
+    margin: float
+    slopes: tuple[Numbers, ...]
 
 
 class Asked(NamedTuple):

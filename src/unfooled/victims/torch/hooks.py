@@ -46,9 +46,10 @@ def steady_linear(inputs: Any, weight: Any, bias: Any) -> Any:
 
 
 @contextlib.contextmanager
-def cut_at_embeddings(model: Any, ids: Any) -> Iterator[list[Any]]:
+def cut_at_embeddings(model: Any, ids: Any, instead: Any = None) -> Iterator[list[Any]]:
     """While open, gradients start where `ids` are embedded; the list collects these embeddings.
 
+    The model reads the vectors `instead` of its own, where there are any.
     Some models use the same table for other things too (segments, a decoder's shifted input).
     """
     import torch
@@ -58,7 +59,7 @@ def cut_at_embeddings(model: Any, ids: Any) -> Iterator[list[Any]]:
     def cut(_module: Any, args: Any, output: Any) -> Any:
         if not torch.equal(args[0], ids):
             return output
-        leaf = output.detach().requires_grad_()
+        leaf = (output if instead is None else instead).detach().requires_grad_()
         leaves.append(leaf)
         return leaf.clone()  # a model may write into what it was given; a leaf must stay as it is
 

@@ -55,7 +55,7 @@ class ReadableOracle:
     batch_size = 1024
 
     def __init__(self, victim: Victim) -> None:
-        self._victim = _with_method(victim, "pieces", "shows no tokens")
+        self._victim = with_method(victim, "pieces", "shows no tokens")
 
     def __call__(self, items: Sequence[Any], /) -> list[tuple[int, ...]]:
         return [tuple(np.flatnonzero(counts).tolist()) for counts in self._victim.pieces(list(items))]
@@ -67,7 +67,7 @@ class ZeroedOracle:
     batch_size = 2048
 
     def __init__(self, victim: Victim) -> None:
-        self._victim = _with_method(victim, "zeroed", "takes no word vectors")
+        self._victim = with_method(victim, "zeroed", "takes no word vectors")
 
     def __call__(self, items: Sequence[Any], /) -> list[Row]:
         return to_rows(self._victim.zeroed(list(items)))
@@ -80,7 +80,7 @@ class DistanceOracle:
 
     def __init__(self, victim: Victim, pool: str) -> None:
         require_choice(pool, _Pool, "the pool")
-        self._victim = _with_method(victim, "sentence_vectors", "shows no sentence vectors", "embeddings")
+        self._victim = with_method(victim, "sentence_vectors", "shows no sentence vectors", "embeddings")
         self._pool = pool
         # An example's own text comes with each of its questions.
         self._known: dict[Any, Numbers] = {}
@@ -107,8 +107,8 @@ class ProjectionOracle:
     cacheable = False  # the text changes with every step
 
     def __init__(self, victim: Victim, dictionary: str) -> None:
-        self._victim = _with_method(victim, "slopes", "gives no gradients", "gradients")
-        _with_method(victim, "vocabulary_vectors", "does not say which words it knows")
+        self._victim = with_method(victim, "slopes", "gives no gradients", "gradients")
+        with_method(victim, "vocabulary_vectors", "does not say which words it knows")
         self._size, source = _split(dictionary)
         self._source = source
         self._listed = None if source == OWN else read_word_list(source)
@@ -202,7 +202,7 @@ def _split(dictionary: str) -> tuple[int | None, str]:
     return None if size == "all" else int(size), source
 
 
-def _with_method(victim: Victim, method: str, lack: str, capability: str = "") -> Any:
+def with_method(victim: Victim, method: str, lack: str, capability: str = "") -> Any:
     if not hasattr(victim, method) or (capability and capability not in victim.capabilities):
         raise CapabilityError(f"{victim.name} {lack}", "use a torch model, or an attack that needs none")
     return victim

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from unfooled.core.questions import Numbers, Readable, mark
+from unfooled.core.questions import Mixed, Mixture, Numbers, Readable, mark
 from unfooled.core.victim import Probabilities, TextValue, softmax
 from unfooled.errors import CapabilityError
 from unfooled.text import WORD
@@ -18,6 +19,8 @@ from unfooled.victims.torch.classifier_states import TokenizedText, TorchWhiteBo
 from unfooled.victims.torch.hooks import cut_at_embeddings
 from unfooled.victims.torch.word_passes import ROWS, PrefixCache, StretchReader, is_word_model, padded
 
+_MOST_OPTIONS = 50_000  # words whose vectors are remembered
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slope:
@@ -25,6 +28,32 @@ class Slope:
 
     scores: Probabilities  # [classes]
     vectors: Numbers  # [words, dim]; zero for a word that is not read
+
+
+class Blend:
+    """The vectors of one text in which some words are mixed with their options."""
+
+    def __init__(
+        self, alignment: Alignment, own: Numbers, item: Mixture, known: Mapping[str, Numbers]
+    ) -> None:
+        self._own = own
+        self._places = [alignment.tokens[alignment.words == place] for place in range(len(item.options))]
+        self._options = [np.array([known[word] for word in some]) for some in item.options]
+        self.vectors = own.copy()
+        for tokens, options, weights in zip(self._places, self._options, item.weights, strict=True):
+            shares = np.array(weights, dtype=np.float32)
+            self.vectors[tokens] = shares[0] * own[tokens]
+            if len(options):
+                self.vectors[tokens] += shares[1:] @ options
+
+    def slopes(self, slope: Numbers) -> tuple[Numbers, ...]:
+        """From the slope for each vector, that for each weight: the word's own, then its options'."""
+        found = []
+        for tokens, options in zip(self._places, self._options, strict=True):
+            first = np.float32((slope[tokens] * self._own[tokens]).sum())
+            rest = options @ slope[tokens].sum(axis=0) if len(options) else []
+            found.append(np.array([first, *rest], dtype=np.float32))
+        return tuple(found)
 
 
 class Pass(NamedTuple):
@@ -43,6 +72,10 @@ class TorchWords(TorchWhiteBox):
     _reader: StretchReader | None = None
     _reader_tried = False
     _beginnings: PrefixCache | None = None
+
+    @cached_property
+    def _options_known(self) -> dict[str, Numbers]:
+        return {}
 
     def vocabulary(self) -> tuple[str, ...]:
         """The words that the tokenizer reads as one token, in the order of the tokens' numbers.
@@ -125,6 +158,62 @@ class TorchWords(TorchWhiteBox):
                 found[i] = Slope(row, _per_word(readings[i].alignment, vectors, skipped))
         return [found[i] for i in range(len(readings))]
 
+    def mixed(self, items: Sequence[Mixture], /) -> list[Mixed]:
+        """The margin of each item's class, read from blends of word vectors, and its slopes.
+
+        A word of several pieces is blended in as their mean, in each piece of the word that it would replace.
+        """
+        import torch
+
+        columns = self._columns([item.label for item in items], len(items))
+        readings = self._read([item.text for item in items])
+        known = self._option_vectors(word for item in items for some in item.options for word in some)
+        found: dict[int, Mixed] = {}
+        for group, inputs in self._groups(readings):
+            ids = inputs["input_ids"]
+            with torch.no_grad():
+                own = self.model.get_input_embeddings()(ids).float().numpy()
+            blends = [
+                Blend(readings[i].alignment, row, items[i], known) for i, row in zip(group, own, strict=True)
+            ]
+            instead = torch.from_numpy(np.stack([blend.vectors for blend in blends]))
+            with (
+                torch.inference_mode(False),
+                torch.enable_grad(),
+                cut_at_embeddings(self.model, ids, instead) as cut,
+            ):
+                logits = self.model(**inputs).logits
+                if len(cut) != 1:
+                    raise CapabilityError(
+                        f"{self.name} does not embed each token once", "use an attack without gradients"
+                    )
+                margins = _margins(logits, [columns[i] for i in group])
+                slopes = torch.zeros_like(cut[0])
+                if ids.numel():
+                    (slopes,) = torch.autograd.grad(margins.sum(), cut[0])
+            for i, blend, margin, slope in zip(
+                group, blends, margins.detach().double().tolist(), slopes.float().numpy(), strict=True
+            ):
+                found[i] = Mixed(margin, blend.slopes(slope))
+        return [found[i] for i in range(len(items))]
+
+    def _option_vectors(self, words: Iterable[str]) -> dict[str, Numbers]:
+        """The input embedding of each word as it is read behind a space; of several pieces the mean."""
+        import torch
+
+        if len(self._options_known) > _MOST_OPTIONS:
+            self._options_known.clear()
+        new = [word for word in dict.fromkeys(words) if word not in self._options_known]
+        if new:
+            read = self.tokenizer([f" {word}" for word in new], add_special_tokens=False)["input_ids"]
+            embed = self.model.get_input_embeddings()
+            with torch.no_grad():
+                flat = embed(torch.tensor([number for ids in read for number in ids], dtype=torch.long))
+            ends = np.cumsum([len(ids) for ids in read])[:-1]
+            for word, rows in zip(new, np.split(flat.float().numpy(), ends), strict=True):
+                self._options_known[word] = rows.sum(axis=0) / max(1, len(rows))
+        return self._options_known
+
     def _passes(self, readings: Sequence[TokenizedText]) -> Iterator[Pass]:
         if not is_word_model(self.model):
             for group, inputs in self._groups(readings):
@@ -168,6 +257,16 @@ class TorchWords(TorchWhiteBox):
 
     def _ordered(self, scores: Probabilities) -> Probabilities:
         return scores if self._order is None else scores[:, self._order]
+
+
+def _margins(logits: Any, columns: Sequence[int | None]) -> Any:
+    """How far each row's class lies above the highest other."""
+    import torch
+
+    rows = range(len(logits))
+    chosen = torch.zeros_like(logits, dtype=torch.bool)
+    chosen[rows, columns] = True
+    return logits[rows, columns] - logits.masked_fill(chosen, -torch.inf).max(dim=1).values
 
 
 def _per_word(alignment: Alignment, vectors: Numbers, skipped: int) -> Numbers:
