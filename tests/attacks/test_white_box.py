@@ -1,23 +1,31 @@
-"""HotFlip on a victim whose gradients are constants: every gain is known by arithmetic."""
+"""HotFlip, GBDA and triggers on a victim whose gradients are constants: every gain is known by arithmetic."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from toys import attack_one, neighbours, toy_recipe
+from toys import Answering, attack_one, neighbours, toy_recipe
+from unfooled.attacks.gbda import Gbda
 from unfooled.attacks.hotflip import HotFlip
 from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.goals import Targeted
+from unfooled.attacks.parts.own_words import OwnWords
+from unfooled.attacks.parts.triggers import open_triggers
 from unfooled.core.questions import Counts, Mixed, Mixture, Numbers, Pull, Readable, WordVectors, mark
-from unfooled.core.recipe import Recipe, load_recipe, recipe_from_json
+from unfooled.core.recipe import Recipe, load_recipe, recipe_from_json, with_setting
 from unfooled.core.result import Result
 from unfooled.core.session import open_inside, require_capabilities
 from unfooled.core.victim_oracle import oracle_for
-from unfooled.errors import CapabilityError
+from unfooled.errors import CapabilityError, DataError, ResourceError
+from unfooled.resources.fluency import Score
+from unfooled.resources.triggers import Trigger, Triggers
+from unfooled.text import Text
+from unfooled.training.triggers import TriggerLearner, TriggerSettings
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.torch.mixtures import open_flips, open_mixture
 from unfooled.victims.torch.whitebox import WordEmbeddings
@@ -68,7 +76,8 @@ class SteepVictim(VectorVictim):
 
 def hotflip(**settings: Any) -> Recipe:
     goal = settings.pop("goal", None)
-    return toy_recipe(HotFlip(**{"candidates": Neighbours(), "constraints": ()} | settings), goal)
+    given: dict[str, Any] = {"candidates": Neighbours(), "constraints": ()} | settings
+    return toy_recipe(HotFlip(**given), goal)
 
 
 def run(recipe: Recipe, text: str | Mapping[str, str], victim: VectorVictim | None = None) -> Result:
@@ -144,3 +153,198 @@ def test_the_flip_oracle_leaves_out_the_word_itself_and_breaks_ties_by_place() -
     assert [tuple(flip) for flip in flips] == [(0, "awful"), (1, "awful")]
     (up,) = oracle([Pull(mark("grim film"), 1, True, 1)])
     assert [tuple(flip) for flip in up] == [(0, "great")]
+
+
+# -- GBDA ------------------------------------------------------------------------------------------
+
+
+class Liking:
+    """What a language model says: the log-probability of a text is the sum of its words'."""
+
+    def __init__(self, words: Mapping[str, float]) -> None:
+        self.words = words
+        self.batch_size = 100
+
+    def __call__(self, texts: Sequence[Any]) -> list[Score]:
+        return [Score(sum(self.words.get(word, 0.0) for word in text.split()), 1) for text in texts]
+
+
+def gbda(**settings: Any) -> Recipe:
+    goal = settings.pop("goal", None)
+    free: dict[str, Any] = {"candidates": Neighbours(), "likelihood": 0.0, "similarity": 0.0}
+    return toy_recipe(Gbda(**free | {"steps": 40, "blends": 2, "draws": 20} | settings), goal)
+
+
+def blended(
+    recipe: Recipe,
+    text: str | Mapping[str, str],
+    *,
+    victim: VectorVictim | None = None,
+    likes: Mapping[str, float] | None = None,
+    table: Mapping[str, Sequence[str]] | None = None,
+    budget: int | None = None,
+    batch: int | None = None,
+) -> Result:
+    victim = victim or SteepVictim()
+    oracles: dict[str, Any] = open_inside(recipe.oracles(), victim) | {"victim": oracle_for(victim)}
+    oracles["neighbours:counter-fitted"] = neighbours(table or NEAR)
+    oracles["fluency:trigram"] = Liking(likes or {})
+    oracles["vectors:counter-fitted"] = Answering(lambda word: np.array(VECTORS.get(word, (1, 0))))
+    if batch:
+        oracles["mixture"].batch_size = oracles["neighbours:counter-fitted"].batch_size = batch
+        victim.batch_size = batch
+    return attack_one(recipe, oracles, text, 1, budget=budget)
+
+
+def test_without_prices_the_distribution_moves_to_the_lowest_word_of_each_place() -> None:
+    # great -> awful (-5), good -> bad (-1), film -> grim (-6): 4 + 3 + 0 = 7 becomes -12.
+    result = blended(gbda(margin=100.0, undo=False, draws=1, rate=1.0), "great good film")
+    assert (result.outcome, result.perturbed) == ("success", "awful bad grim")
+    assert dict(result.facts) == {"gradients": 80.0}
+    assert result.queries == 2  # blends are no texts
+
+
+def test_what_a_success_does_not_need_is_taken_back() -> None:
+    result = blended(gbda(margin=100.0, draws=1, rate=1.0), "great good film")
+    # Without "bad": -8, with one change: awful -2, grim 1.
+    assert (result.outcome, result.perturbed) == ("success", "awful good film")
+
+
+def test_a_margin_that_is_reached_pulls_no_more() -> None:
+    # A margin of -5 is enough: the third word is left where it is more often than not.
+    table = {"great": ("awful",), "good": ("bad",), "film": ("grim",)}
+    far = blended(gbda(margin=100.0, undo=False, draws=1), "great good film", table=table)
+    near = blended(gbda(margin=0.0, undo=False, steps=200), "great good film", table=table)
+    assert len(near.edits) <= len(far.edits)
+    assert near.outcome == "success"
+
+
+def test_a_price_keeps_a_word_out() -> None:
+    # The language model finds "awful" out of the question; "odd" (-1) with "grim" (-6) does it too.
+    table = {"great": ("awful", "odd"), "film": ("grim",)}
+    free = blended(gbda(margin=100.0, undo=False, draws=1, rate=1.0), "great film", table=table)
+    assert free.perturbed == "awful grim"
+    kept = blended(
+        gbda(margin=100.0, undo=False, draws=1, rate=1.0, likelihood=1.0),
+        "great film",
+        table=table,
+        likes={"awful": -50.0},
+    )
+    assert kept.perturbed == "odd grim"
+    # 1 - cosine of (2, 1) and (-1, -2) is 1.8: a thousandfold of it outweighs any margin.
+    close = blended(
+        gbda(margin=100.0, undo=False, draws=1, rate=1.0, similarity=1000.0),
+        "great film",
+        table={"great": ("good", "awful")},
+    )
+    assert (close.outcome, close.edits) == ("failure", ())
+
+
+def test_a_target_is_led_to() -> None:
+    result = blended(
+        gbda(goal=Targeted(2), draws=1, undo=False, rate=1.0), "great film", victim=SteepVictim(classes=3)
+    )
+    assert (result.outcome, result.perturbed.split()[0]) == ("success", "odd")
+
+
+def test_blends_are_the_examples_own_in_any_batch_and_a_budget_bounds_them() -> None:
+    text = "great good film great"
+    first = blended(gbda(), text)
+    assert first == blended(gbda(), text, batch=1) == blended(gbda(), text, batch=3)
+    short = blended(gbda(), text, budget=9)
+    assert dict(short.facts)["gradients"] == 8.0
+    assert short.queries <= 9
+    pair = blended(gbda(), {"premise": "great", "hypothesis": "great film"})
+    assert pair.fields[0] == ("premise", "great")
+
+
+def test_nothing_to_choose_from() -> None:
+    result = blended(gbda(), "great film", table={"other": ("word",)})
+    assert (result.outcome, result.queries, dict(result.facts)) == ("failure", 1, {"gradients": 0.0})
+
+
+def test_the_victims_own_words_are_candidates() -> None:
+    # Of all words "grim" (-6) and "awful" (-5) come first.
+    result = blended(gbda(candidates=OwnWords(most=2), draws=1, undo=False, rate=1.0), "great film")
+    assert result.outcome == "success"
+    assert set(result.perturbed.split()) <= {"grim", "awful", "film"}
+
+
+# -- triggers --------------------------------------------------------------------------------------
+
+
+def rows(*strings: str) -> list[Text]:
+    return [Text(string) for string in strings]
+
+
+POSITIVE = rows("good film", "great film", "good", "great good film", "great", "good odd film")
+
+
+def test_a_trigger_is_the_words_that_lower_the_class_most() -> None:
+    settings = TriggerSettings(words=2, held_out=0.5, first="film")
+    learned = TriggerLearner(SteepVictim(), 1, settings).learn(POSITIVE)
+    # grim (-6) is the lowest of all; twice it turns every text below 12.
+    assert learned == Trigger(("grim", "grim"), 3, 3)
+    assert learned == TriggerLearner(SteepVictim(), 1, settings).learn(POSITIVE)
+
+
+def test_a_trigger_may_lead_to_a_class_and_a_beam_keeps_several() -> None:
+    settings = TriggerSettings(words=1, held_out=0.0, first="film", beam=3)
+    victim = SteepVictim(classes=3)
+    learned = TriggerLearner(victim, 1, settings, target=2).learn(POSITIVE[:2])
+    assert learned.words == ("odd",)  # 4 - -1 = 5 for class 2 above class 1, more than any other word
+    assert (learned.rows, learned.flipped) == (0, 0)
+
+
+def test_a_trigger_needs_gradients_and_rows_that_are_right() -> None:
+    with pytest.raises(CapabilityError, match="gives no gradients"):
+        TriggerLearner(FakeVictim(), 1, TriggerSettings())
+    with pytest.raises(DataError, match="no row of the class 'yes'"):
+        TriggerLearner(SteepVictim(), 1, TriggerSettings()).learn(rows("awful", "grim film"))
+
+
+def test_the_attack_puts_the_trigger_before_the_text_and_asks_once(tmp_path: Path) -> None:
+    path = tmp_path / "trigger.json"
+    Triggers(("no", "yes"), {"yes": Trigger(("grim", "odd"), 3, 2)}).write(path)
+    assert Triggers.read(path).against["yes"] == Trigger(("grim", "odd"), 3, 2)
+    recipe = with_setting(load_recipe("uat"), "search.trigger", str(path))
+    assert list(recipe.files()) == [str(path)]
+    victim = VectorVictim(capabilities=["probabilities"])  # gradients are for learning only
+    asked: dict[str, Any] = open_inside(recipe.oracles(), victim) | {"victim": oracle_for(victim)}
+    result = attack_one(recipe, asked, "Great, a good film.", 1)
+    assert (result.perturbed, result.queries) == ("grim odd Great, a good film.", 2)
+    assert result.outcome == "abstained"  # 4 + 3 - 6 - 1 = 0
+    assert attack_one(recipe, asked, "great film", 1).outcome == "success"
+    other = attack_one(recipe, asked, "awful film", 0)
+    assert (other.outcome, other.note) == ("failure", "the file has no trigger against this class")
+    pair = attack_one(recipe, asked, {"premise": "film", "hypothesis": "great"}, 1)
+    assert pair.perturbed == "grim odd great"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "was not written by"),
+        (
+            '{"kind": "unfooled triggers", "labels": ["no", "yes"], "triggers": {}}',
+            "no classes or no triggers",
+        ),
+        ('{"kind": "unfooled triggers", "labels": ["no"], "triggers": {"yes": {}}}', "no classes or no"),
+        ('{"kind": "unfooled triggers", "labels": ["no"], "triggers": {"no": {"words": [1]}}}', "no words"),
+        (
+            '{"kind": "unfooled triggers", "labels": ["no"], '
+            '"triggers": {"no": {"words": ["a"], "rows": -1}}}',
+            "odd counts",
+        ),
+        (
+            '{"kind": "unfooled triggers", "labels": ["a", "b"], "triggers": {"a": {"words": ["x"]}}}',
+            "but those of vectors are no, yes",
+        ),
+    ],
+)
+def test_a_bad_trigger_file_is_told(tmp_path: Path, content: str, told: str) -> None:
+    path = tmp_path / "trigger.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ResourceError, match=told):
+        open_triggers(VectorVictim(), str(path))

@@ -18,6 +18,7 @@ from tiny_translation import victim as translator
 from toys import Answering
 from unfooled.attacks.parts.class_words import ClassWordsOracle
 from unfooled.attacks.parts.goals import KeepLabel, only_class
+from unfooled.attacks.parts.triggers import TriggerOracle
 from unfooled.core.questions import Asked
 from unfooled.core.recipe import Recipe, all_recipes, load_recipe
 from unfooled.core.result import OUTCOMES, Example, Result
@@ -67,7 +68,7 @@ def victim_for(name: str) -> Any:
     if isinstance(recipe.goal, TextGoal):
         return translator("seq2seq-transformer")
     inside = {oracle.partition(":")[0] for oracle in recipe.oracles()} & set(registry.names("inside"))
-    kind = "bert" if inside - {"class-words"} else "roberta"
+    kind = "bert" if inside - {"class-words", "trigger"} else "roberta"
     return undecided(tiny(kind, classes=2, positions=64, labels=("negative", "positive")))
 
 
@@ -121,9 +122,11 @@ def oracles_of(recipe: Recipe, victim: Any, folder: Path) -> dict[str, Any]:
     for name in recipe.oracles():
         if name.startswith("class-words"):
             found[name] = ClassWordsOracle(words, (0, 1))
+        elif name.startswith("trigger"):
+            found[name] = TriggerOracle({(0, -1): ("good", "fun"), (1, -1): ("bad", "dull")})
         elif name not in own:
             found[name] = shared(name, folder)
-    if own and not any(name.startswith("class-words") for name in own):
+    if own and not any(name.startswith(("class-words", "trigger")) for name in own):
         found |= open_inside(recipe.oracles(), victim)
     found["victim"] = WritingOracle(victim) if isinstance(recipe.goal, TextGoal) else oracle_for(victim)
     return found

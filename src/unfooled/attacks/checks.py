@@ -248,6 +248,7 @@ _STAND_INS: dict[str, Callable[[Any], Any]] = {
     "alike": lambda item: (f"{Text(item[0]).words[item[1]]}s",),
     "polarity": lambda word: round(0.1 * _number(word), 6),
     "class-words": _class_words,
+    "trigger": lambda question: _LISTED[question[0] :: 4],
     "vocabulary": lambda _: _LISTED,
     "readable": lambda text: tuple(range(len(text.words))),
     "attention": _attention,

@@ -40,7 +40,7 @@ from itertools import repeat
 
 from unfooled.attacks.parts.beam import Result, beam, untouched
 from unfooled.attacks.parts.candidates import Candidates, Neighbours
-from unfooled.attacks.parts.class_words import target_of
+from unfooled.attacks.parts.class_words import pushed
 from unfooled.attacks.parts.constraints import Constraint, NextText, SamePartOfSpeech
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.limits import WordDistance
@@ -129,12 +129,6 @@ class HotFlip:
             places.setdefault(place, []).append(option)
         found = yield from gather([allowed(a, now, some, self.constraints) for some in places.values()])
         return [option for some in found for option in some]
-
-
-def pushed(a: Attempt) -> tuple[int, float]:
-    """The class whose output is moved, and which way: the true one down, or the target up."""
-    target = target_of(a.goal)
-    return (a.label, -1.0) if target is None else (target, 1.0)
 
 
 _AS_PAPER = HotFlip(candidates=Neighbours(min_cosine=0.8), constraints=(SamePartOfSpeech(),))

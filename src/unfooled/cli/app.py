@@ -33,6 +33,10 @@ COMMANDS: Table = {
         "unfooled.cli.words:Words",
         "Show and save the words that speak most for each class, for the attacks that swap them.",
     ),
+    "trigger": (
+        "unfooled.cli.trigger:LearnTriggers",
+        "Learn a few words that, put before any text of a class, make a torch model take it for another.",
+    ),
     "analyse": (
         WING,
         "Look behind a run: attention and embeddings before and after, confusion, words changed, PCA.",

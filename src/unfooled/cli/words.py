@@ -36,9 +36,10 @@ Examples:
 
         from unfooled.report.diffs import visible
         from unfooled.report.terminal_tables import class_words_table
+        from unfooled.resources.class_words import KIND
         from unfooled.training.class_words import count_class_words
 
-        _check_free(self.out, force=self.force)
+        check_free(self.out, KIND, "word file", force=self.force)
         data = self.choose_rows(self.load(self.data, edit=self.edit))
         examples = track(data, "counting words", len(data), console=self.console(), transient=True)
         words = count_class_words(data, examples).renamed(self.mapped_labels() or {})
@@ -51,17 +52,13 @@ Examples:
         typer.echo(f"{len(words.words):,} words of {visible(data.name)}, written: {self.out}")
 
 
-def _check_free(out: Path, *, force: bool) -> None:
-    """A word file may be replaced by a new one; any other file only when asked."""
-    from unfooled.resources.class_words import KIND
-
+def check_free(out: Path, kind: str, what: str, *, force: bool) -> None:
+    """A file of this kind may be replaced by a new one; any other file only when asked."""
     if out.is_dir():
         raise UserError(f"{out} is a folder", "name a file, such as words.json")
     if not out.exists() or force:
         return
     with out.open("rb") as file:
-        ours = KIND.encode() in file.read(200)
+        ours = kind.encode() in file.read(200)
     if not ours:
-        raise UserError(
-            f"{out} exists and is no word file", "choose another --out, or replace it with --force"
-        )
+        raise UserError(f"{out} exists and is no {what}", "choose another --out, or replace it with --force")

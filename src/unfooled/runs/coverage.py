@@ -88,10 +88,13 @@ def look_at(
     """Look at the texts with the eyes of the attack. Oracles are taken from `opened`, or opened into it."""
     language = language_of(text.string for text in texts)
     sources = list(_sources(recipe.search))
-    if not sources or any(getattr(source, "spells", False) for source in sources):
+    asked = _asked(sources)
+    # The victim's own words are asked of the victim, and are never few.
+    inside = {name for name in asked if name.partition(":")[0] in registry.names("inside")}
+    if not sources or inside or any(getattr(source, "spells", False) for source in sources):
         return Coverage(language)
     oracles = {} if opened is None else opened
-    for name in _asked(sources):
+    for name in asked:
         kind, _, variant = name.partition(":")
         if name not in oracles:
             oracles[name] = registry.load("oracle", kind)(variant)

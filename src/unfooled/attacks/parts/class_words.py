@@ -80,3 +80,9 @@ def opposite(a: Attempt, start: Scored) -> int:
         return target
     others = [label for label in range(len(start.probs)) if label != a.label]
     return max(others, key=lambda label: float(start.probs[label]))
+
+
+def pushed(a: Attempt) -> tuple[int, float]:
+    """The class whose output is moved, and which way: the true one down, or the target up."""
+    target = target_of(a.goal)
+    return (a.label, -1.0) if target is None else (target, 1.0)
