@@ -4,7 +4,8 @@
 
 Rates and paired decisions are counted exactly: every sample there can be, weighted by its chance. Means, F1,
 correlations, scores of translations, calibrated thresholds and what a judge says are simulated with fixed
-seeds. The gate is followed row by row, with a look after each. `rate_intervals.py` compares other intervals of a rate.
+seeds. The gate is followed row by row, with a look after each.
+`rate_intervals.py` compares other intervals of a rate.
 """
 
 from __future__ import annotations

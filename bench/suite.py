@@ -55,7 +55,7 @@ ANY_WORDS = ("gs-", "asmin-", "asmax-", "random@", "strongest-words@", "tack-on@
 # Counted among all, never chosen: those that disguise every letter fall to a filter, and tell nothing else of
 # a model than which class it gives to what it cannot read; jsma puts in words of the other class.
 NOT_CHOSEN = ("smuggle-", "spacing@", "leetspeak@", "viper@", "jsma@")
-DEAR = ("bae-", "clare@", "a2t-mlm@", "textfooler@valid", "alzantot@", "faster-alzantot@")
+DEAR = ("bae-", "clare@", "a2t-mlm@", "gbda@paper", "textfooler@valid", "alzantot@", "faster-alzantot@")
 MOST_ORDERED = 7  # attacks whose orders are all tried
 
 

@@ -392,16 +392,26 @@ def test_the_suite_follows_the_victim() -> None:
     class Deciding(ToyVictim):
         capabilities = frozenset()
 
-    assert fitting_suite(ToyVictim()).full_name == "standard@1"
-    assert fitting_suite(Deciding()).full_name == "decisions@1"
+    assert fitting_suite(ToyVictim()).full_name == "standard@2"
+    assert fitting_suite(Deciding()).full_name == "decisions@2"
     assert load_suite("whitebox@1").needs == ("probabilities", "gradients")
     with pytest.raises(UnknownNameError, match="standard@7"):
         load_suite("standard@7")
 
 
+def test_a_version_attacks_the_same_way_for_ever() -> None:
+    first = ["deepwordbug@textattack", "textfooler@textattack", "deepwordbug@paper", "list@paper"]
+    last = ["bae-r@textattack", "bae-r-and-i@cosine"]
+    assert [member.attack for member in load_suite("standard@1").attacks] == first + last
+    assert [member.attack for member in load_suite("decisions@1").attacks] == ["tack-on@paper", "list@paper"]
+    second = ["typos@random", "bert-attack@textattack", "bad-reorderings@textattack"]
+    second += ["textfooler@textattack", "deepwordbug@paper", *last]
+    assert [member.attack for member in load_suite("standard@2").attacks] == second
+
+
 def test_suites_are_made_of_attacks_that_exist_and_need_no_more_than_they_say() -> None:
     names = [suite.full_name for suite in all_suites()]
-    assert names == ["decisions@1", "standard@1", "whitebox@1"]
+    assert names == ["decisions@2", "decisions@1", "standard@2", "standard@1", "whitebox@2", "whitebox@1"]
     for suite in all_suites():
         for member in suite.attacks:
             assert "@" in member.attack

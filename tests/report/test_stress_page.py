@@ -73,7 +73,8 @@ def browser() -> Iterator[Browser]:
 
 def test_the_whole_way_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "reviews.csv").write_text(REVIEWS, encoding="utf-8")
-    command = ["stress", "--model", "fake", "--data", "reviews.csv", *SPELLING, "--out", "worst"]
+    command = ["stress", "--suite", "standard@1", "--model", "fake", "--data", "reviews.csv"]
+    command += [*SPELLING, "--out", "worst"]
     told = unfooled(*command, "--eval-results", "worst.yaml", "--eval-dataset", "me/reviews", cwd=tmp_path)
     assert "standard@1+changed on fake" in told.stdout
     assert "accuracy in the worst case" in told.stdout
@@ -104,7 +105,7 @@ def test_suites_are_listed_and_what_is_missing_is_said(tmp_path: Path) -> None:
     assert "standard@1: for a model that gives probabilities" in listed
     assert "  1. deepwordbug@textattack" in listed
     names = [suite["suite"] for suite in json.loads(unfooled("stress", "--list", "--json").stdout)]
-    assert names == ["decisions@1", "standard@1", "whitebox@1"]
+    assert names == ["decisions@2", "decisions@1", "standard@2", "standard@1", "whitebox@2", "whitebox@1"]
     assert "--model is missing" in unfooled("stress", code=2, cwd=tmp_path).stderr
     nothing = unfooled("leaderboard", str(tmp_path), code=2, cwd=tmp_path)
     assert "is no folder of `unfooled stress`" in nothing.stderr

@@ -97,8 +97,8 @@ def _refused(judged: Judged, remembers: str) -> Judged:
 def _bounded(rate: Rate, interval: Callable[[int, int], tuple[float, float]]) -> Rate:
     """The same rate, with an interval that errs on either side in at most 2.5 % of all runs.
 
-    What a rate brings beyond the counting of rows, the doubt of a judge, stays in it. Rows that count in part,
-    by the probability of a text, are rounded against whoever hopes for them.
+    What a rate brings beyond the counting of rows, the doubt of a judge, stays in it. Rows that count in
+    part, by the probability of a text, are rounded against whoever hopes for them.
     """
     if not rate.n:
         return rate

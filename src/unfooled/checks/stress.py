@@ -118,10 +118,11 @@ def stress(
 
     Example:
 
-        >>> slow = ["textfooler@textattack", "list@paper", "bae-r@textattack", "bae-r-and-i@cosine"]
+        >>> slow = ["textfooler@textattack", "bert-attack@textattack"]
+        >>> slow += ["bae-r@textattack", "bae-r-and-i@cosine"]
         >>> result = unfooled.stress("fake", "reviews.csv", without=slow, out="runs/worst")
         >>> result.suite, [attack.attack for attack in result.attacks]
-        ('standard@1+changed', ['deepwordbug@textattack', 'deepwordbug@paper'])
+        ('standard@2+changed', ['typos@random', 'bad-reorderings@textattack', 'deepwordbug@paper'])
     """
     if out is None:
         with tempfile.TemporaryDirectory(prefix="unfooled-") as scratch:

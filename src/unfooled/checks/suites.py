@@ -104,27 +104,57 @@ _ONE_SYNONYM = SuiteAttack("list@paper")  # one word at a time, whatever the sco
 # Dearest by far, so they get what is left.
 _LANGUAGE_MODEL = (SuiteAttack("bae-r@textattack"), SuiteAttack("bae-r-and-i@cosine"))
 
-# Chosen by `bench/suite.py` on six models, 200 rows each: they find 864 of the 866 rows that 17 attacks find,
-# with 6.5 % of their queries.
+_QUICK = (SuiteAttack("typos@random"), SuiteAttack("bert-attack@textattack"))
+_THOROUGH = (SuiteAttack("bad-reorderings@textattack"), _SYNONYMS, _MORE_SPELLING, *_LANGUAGE_MODEL)
+
+# Chosen by `bench/suite.py` on 200 rows of each of several models; docs/how-to/stress.md has the figures.
+# The first of each is what the name alone means. Version 1: of the 17 attacks that there were.
 STANDARD = {
+    "2": Suite(
+        name="standard",
+        version="2",
+        summary="for a model that gives probabilities: typos, hidden order, synonyms, a language model",
+        attacks=(*_QUICK, *_THOROUGH),
+        needs=("probabilities",),
+    ),
     "1": Suite(
         name="standard",
         version="1",
         summary="for a model that gives probabilities: spelling, synonyms, a masked language model",
         attacks=(_SPELLING, _SYNONYMS, _MORE_SPELLING, _ONE_SYNONYM, *_LANGUAGE_MODEL),
         needs=("probabilities",),
-    )
+    ),
 }
 DECISIONS = {
+    "2": Suite(
+        name="decisions",
+        version="2",
+        summary="for a model that only decides: a first word of another class, disguises, single synonyms",
+        # Not strongest-words: it turns the meaning, and nothing would ever stand.
+        attacks=(
+            SuiteAttack("tack-on@paper"),
+            SuiteAttack("smuggle-bidi@words"),
+            SuiteAttack("smuggle-zero-width@non-joiner"),
+            SuiteAttack("leetspeak@plain"),
+            _ONE_SYNONYM,  # all that is left where a filter undoes disguises
+        ),
+    ),
     "1": Suite(
         name="decisions",
         version="1",
         summary="for a model that only decides: single synonyms, and a first word of another class",
-        # Not strongest-words: it turns the meaning, and nothing would ever stand.
         attacks=(SuiteAttack("tack-on@paper"), _ONE_SYNONYM),
-    )
+    ),
 }
 WHITEBOX = {
+    "2": Suite(
+        name="whitebox",
+        version="2",
+        summary="for a model that shows its gradients: words moved along them, and as standard@2",
+        # Not jsma: it puts in words of the other class.
+        attacks=(*_QUICK, SuiteAttack("gbda@neighbours"), *_THOROUGH),
+        needs=("probabilities", "gradients"),
+    ),
     "1": Suite(
         name="whitebox",
         version="1",
@@ -139,5 +169,5 @@ WHITEBOX = {
             *_LANGUAGE_MODEL,
         ),
         needs=("probabilities", "gradients"),
-    )
+    ),
 }
