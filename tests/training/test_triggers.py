@@ -33,7 +33,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (folder / "train.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("text", "label"), *rows])
     invoke(
-        *("train", "--model", "word-cnn", "--data", str(folder / "train.csv"), "--out", str(folder / "model")),
+        *(
+            "train",
+            "--model",
+            "word-cnn",
+            "--data",
+            str(folder / "train.csv"),
+            "--out",
+            str(folder / "model"),
+        ),
         *("--vectors", "none", "--epochs", "8", "--seed", "1", "--valid", "0.2"),
     )
     return folder
