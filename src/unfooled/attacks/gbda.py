@@ -25,9 +25,9 @@ Differences from the paper (its code was not used)
     - The distribution is over whole words, and over 50 for each place, not over all tokens: nothing is cut
       otherwise when a drawn text is read again. A word of several pieces is blended in as their mean.
     - The language model: a differentiable one that shares the victim's tokens is to be had for no victim of
-      ours. `search.language_model` (a trigram model, or smollm2) reads the text with each word swapped in
-      alone; how much likelihood per word that costs is the price of the word, so that the term is linear in
-      the distribution. The similarity is that of counter-fitted vectors, word by word, in place of BERTScore;
+      ours. `search.language_model` (a trigram model, or smollm2) reads 15 words around each word, swapped
+      in alone; how much likelihood per word of the text that costs is the price of the word, so that the term
+      is linear in the distribution. The similarity is that of counter-fitted vectors, word by word, in place of BERTScore;
       a word without a vector is as far as an unrelated one.
     - The start is a chance of 0.99 for the true word, which is what the paper's 15 means for a vocabulary.
     - Of the texts drawn that flip, the one with the fewest words changed is the result (the paper's: the
@@ -54,12 +54,13 @@ from unfooled.attacks.parts.together import swapping
 from unfooled.attacks.parts.undoing import undo_needless
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask, gather
-from unfooled.core.questions import Mixture, marked
+from unfooled.core.questions import Mixture, mark, marked
 from unfooled.core.recipe import Recipe, recipe_versions
 from unfooled.text import Text
 
 Matrix = NDArray[np.float64]
 _KEEP, _KEEP_SQUARES, _SMALL = 0.9, 0.999, 1e-8  # of Adam
+_WINDOW = 15  # words around a swap that the language model reads
 _DECIMALS = 6  # of a weight: what the victim is asked does not depend on a last digit
 
 
@@ -95,7 +96,7 @@ class Gbda:
             f"fluency:{self.language_model}": self.likelihood,
             f"vectors:{self.vectors}": self.similarity,
         }
-        return ("mixture", *(name for name, weight in named.items() if weight))
+        return ("readable", "mixture", *(name for name, weight in named.items() if weight))
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -103,7 +104,9 @@ class Gbda:
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         swaps = swapping(a, self.candidates, self.constraints)
-        proposed = yield from gather([swaps(start, i) for i in attackable(start.text, self.stopwords)])
+        (readable,) = yield from ask("readable", [mark(start.text)])
+        open_to_all = set(attackable(start.text, self.stopwords))
+        proposed = yield from gather([swaps(start, i) for i in readable if i in open_to_all])
         places = [options for options in proposed if options]
         a.facts["gradients"] = 0.0
         if not places:
@@ -119,10 +122,14 @@ class Gbda:
         options = [option for some in places for option in some]
         prices = np.zeros(len(options))
         if self.likelihood:
-            texts = [a.original.string, *(option.text.string for option in options)]
+            texts = [
+                text.window(option.position, _WINDOW)
+                for option in options
+                for text in (a.original, option.text)
+            ]
             told = yield from ask(f"fluency:{self.language_model}", texts)
-            first, *others = (score.log_probability for score in told)
-            prices += self.likelihood * (first - np.array(others))
+            chances = np.array([score.log_probability for score in told]).reshape(-1, 2)
+            prices += self.likelihood * (chances[:, 0] - chances[:, 1])
         if self.similarity:
             words = [(a.original.words[option.position].lower(), option.word.lower()) for option in options]
             known = list(dict.fromkeys(word for pair in words for word in pair))
