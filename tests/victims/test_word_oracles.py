@@ -366,3 +366,6 @@ def test_the_best_flips_are_those_of_a_plain_loop(kind: str) -> None:
     best = sorted(gains, key=lambda flip: -gains[flip])[:5]
     (found,) = open_flips(victim, "")([Pull(text, 0, False, 5)])
     assert [tuple(flip) for flip in found] == best
+    (each,) = open_flips(victim, "each")([Pull(text, 0, False, 1)])
+    firsts = [max((flip for flip in gains if flip[0] == place), key=gains.__getitem__) for place in range(4)]
+    assert [tuple(flip) for flip in each] == firsts

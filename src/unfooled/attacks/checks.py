@@ -223,7 +223,7 @@ def _projection(item: Pull) -> Projection:
 def _flips(item: Pull) -> tuple[Flip, ...]:
     words = _projection(item).words
     places = range(len(item.text.words))
-    return tuple(Flip(place, word) for word in words for place in places)[: item.most]
+    return tuple(Flip(place, word) for word in words for place in places)
 
 
 def _mixture(item: Mixture) -> Mixed:

@@ -47,8 +47,8 @@ from unfooled.attacks.parts.limits import WordDistance
 from unfooled.attacks.parts.search import allowed, attackable, require_stopwords
 from unfooled.attacks.parts.together import Options, swapping
 from unfooled.core.attempt import Attempt, Scored
-from unfooled.core.program import Program, gather
-from unfooled.core.questions import Mixture, Pull, marked
+from unfooled.core.program import Program, ask, gather
+from unfooled.core.questions import Mixture, Pull, mark, marked
 from unfooled.core.recipe import Recipe, recipe_versions
 from unfooled.core.victim import require_choice
 
@@ -76,7 +76,7 @@ class HotFlip:
 
     @property
     def asks(self) -> tuple[str, ...]:
-        return ("flips",) if self.candidates is None else ("mixture",)
+        return ("readable", "flips" if self.candidates is None else "mixture")
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -84,15 +84,17 @@ class HotFlip:
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         a.facts["gradients"] = 0.0
+        (readable,) = yield from ask("readable", [mark(start.text)])
 
         def expand(now: Scored, _: int | None) -> list[Options]:
-            return [self._flips(a, now)]
+            return [self._flips(a, now, readable)]
 
         steps = repeat(None, self.most)
         return (yield from beam(a, start, steps, expand, width=self.width, result=self.result, ties="text"))
 
-    def _flips(self, a: Attempt, now: Scored) -> Options:
-        free = [i for i in attackable(now.text, self.stopwords, cased=True) if untouched(now.text, i)]
+    def _flips(self, a: Attempt, now: Scored, readable: Sequence[int]) -> Options:
+        open_to_all = set(attackable(now.text, self.stopwords, cased=True))
+        free = [i for i in readable if i in open_to_all and untouched(now.text, i)]
         if self.candidates is None:
             return (yield from self._of_all_words(a, now, free))
         swaps = swapping(a, self.candidates, self.constraints)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from unfooled.attacks.parts.class_words import pushed
 from unfooled.core.attempt import Attempt
 from unfooled.core.program import Program, ask
-from unfooled.core.questions import Pull, marked
+from unfooled.core.questions import Pull, mark
 from unfooled.text import Text
 
 
@@ -23,7 +23,7 @@ class OwnWords:
 
     @property
     def asks(self) -> tuple[str, ...]:
-        return ("flips",)
+        return ("flips:each",)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -31,5 +31,6 @@ class OwnWords:
 
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         label, sign = pushed(a)
-        (flips,) = yield from ask("flips", [Pull(marked(text, [index]), label, sign > 0, self.most)])
-        return [word for _, word in flips if word != text.words[index]]
+        # The same question for each word of a text: asked once.
+        (flips,) = yield from ask("flips:each", [Pull(mark(text), label, sign > 0, self.most)])
+        return [word for place, word in flips if place == index and word != text.words[index]]

@@ -30,7 +30,7 @@ class Slope:
     vectors: Numbers  # [words, dim]; zero for a word that is not read
 
 
-class Blend:
+class BlendedText:
     """The vectors of one text in which some words are mixed with their options."""
 
     def __init__(
@@ -174,7 +174,8 @@ class TorchWords(TorchWhiteBox):
             with torch.no_grad():
                 own = self.model.get_input_embeddings()(ids).float().numpy()
             blends = [
-                Blend(readings[i].alignment, row, items[i], known) for i, row in zip(group, own, strict=True)
+                BlendedText(readings[i].alignment, row, items[i], known)
+                for i, row in zip(group, own, strict=True)
             ]
             instead = torch.from_numpy(np.stack([blend.vectors for blend in blends]))
             with (
