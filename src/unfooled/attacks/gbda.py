@@ -27,8 +27,8 @@ Differences from the paper (its code was not used)
     - The language model: a differentiable one that shares the victim's tokens is to be had for no victim of
       ours. `search.language_model` (a trigram model, or smollm2) reads 15 words around each word, swapped
       in alone; how much likelihood per word of the text that costs is the price of the word, so that the term
-      is linear in the distribution. The similarity is that of counter-fitted vectors, word by word, in place of BERTScore;
-      a word without a vector is as far as an unrelated one.
+      is linear in the distribution. The similarity is that of counter-fitted vectors, word by word, in place
+      of BERTScore; a word without a vector is as far as an unrelated one.
     - The start is a chance of 0.99 for the true word, which is what the paper's 15 means for a vocabulary.
     - Of the texts drawn that flip, the one with the fewest words changed is the result (the paper's: the
       first), and what it does not need is taken back (`search.undo`).
