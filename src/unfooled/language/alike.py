@@ -18,7 +18,7 @@ from unfooled.language.spellings import other_spellings
 from unfooled.resources.inflections import InflectionTable
 
 _ADJECTIVES = """
-great superb terrific fantastic marvelous wonderful excellent splendid / good fine / bad poor lousy /
+great superb terrific fantastic marvelous wonderful excellent splendid / bad poor lousy /
 terrible awful dreadful horrible atrocious appalling abysmal / boring dull tedious tiresome dreary / funny
 amusing humorous comical / hilarious uproarious sidesplitting / beautiful gorgeous lovely stunning / clever
 witty ingenious / smart intelligent bright / stupid dumb idiotic moronic foolish / silly goofy daft /
@@ -80,7 +80,7 @@ fervent / captivating enthralling enchanting mesmerizing / wrenching harrowing /
 troubling / shocking startling / surprising unexpected startling / unimaginative uninspired / derivative
 unoriginal imitative / mindless brainless / leaden ponderous / jumbled muddled / aimless directionless /
 well-made well-crafted / well-intentioned well-meaning / laid-back relaxed / first-rate excellent top-notch
-/ second-rate inferior / unusual uncommon / joyous joyful / romantic amorous / loving affectionate / hopeful
+/ second-rate inferior / unusual uncommon / joyous joyful / loving affectionate / hopeful
 optimistic / hopeless desperate / fitting appropriate apt / proper appropriate / correct right / wrong
 incorrect / glorious magnificent splendid / magnificent splendid superb / breathtaking awe-inspiring /
 spectacular dazzling / ravishing gorgeous / delicious delectable / tasty flavorful / painful agonizing /
@@ -91,9 +91,8 @@ unsubtle heavy-handed / noteworthy notable / notable remarkable / promising enco
 
 _NOUNS = """
 film movie picture / story tale narrative / plot storyline / actor performer / script screenplay / director
-filmmaker / scene sequence / viewer spectator / moviegoer filmgoer / filmmaking moviemaking / performance
-portrayal / kid child youngster / guy fellow / woman lady / folk people / effort attempt / mess shambles /
-humor comedy / fun enjoyment / laugh chuckle / idea notion concept / charm appeal allure / subject topic /
+filmmaker / scene sequence / viewer spectator / moviegoer filmgoer / filmmaking moviemaking / kid child youngster / guy fellow / woman lady / folk people / effort attempt / mess shambles /
+fun enjoyment / laugh chuckle / idea notion concept / charm appeal allure / subject topic /
 emotion feeling sentiment / moment instant / result outcome / way manner / kind sort type / problem trouble
 difficulty / journey trip voyage / tone mood / pace tempo / ending conclusion / finale conclusion /
 beginning start outset / dialogue dialog / material stuff / cliche platitude / energy vigor vitality / power
@@ -151,8 +150,8 @@ perish die / survive outlast / crave desire / yearn long / cherish treasure / ad
 applaud / mock ridicule deride / insult offend / abuse mistreat / deceive trick fool / pretend feign /
 exaggerate overstate / emphasize stress / stress underline / grab seize / snatch grab / toss throw / hurl
 fling / plunge dive / leap jump / falter waver / collapse crumble / soar fly / linger stay / feel seem / see
-watch / see view / know realize / make create / get become / put place / say state / live dwell reside /
-bring deliver / lead guide / rise climb / break shatter / work succeed / miss overlook / offer present /
+watch / see view / know realize / live dwell reside /
+bring deliver / lead guide / rise climb / break shatter / miss overlook / offer present /
 choose opt / fascinate captivate / charm delight / engross absorb / satisfy please / disappoint dismay /
 waste squander / fit suit / appeal attract / laugh giggle / cry weep / weep sob / smile grin / wonder ponder
 / consider contemplate / ponder contemplate / imagine envision / expect anticipate / anticipate await /
@@ -213,7 +212,9 @@ _GROUPS = {"adj": _ADJECTIVES, "noun": _NOUNS, "verb": _VERBS, "adv": _ADVERBS, 
 def interchangeable(word: str, tag: str, table: InflectionTable) -> tuple[str, ...]:
     """Other spellings, and words of the word's groups in the form of the tag; in small letters."""
     word = word.lower()
-    found = [*other_spellings(word), *_partners("").get(word, ())]
+    found = [*other_spellings(word)]
+    if word != "that" or tag == "WDT":  # "that film" and "proof that" are not "which"
+        found += _partners("").get(word, ())
     if part := part_of(tag):
         for lemma in lemmas(word, tag, table):
             found += [inflect(partner, tag, table) for partner in _partners(part).get(lemma, ())]
