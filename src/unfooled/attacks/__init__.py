@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     )
     from unfooled.attacks.parts.masks import FillMask, FillWord, MaskAndFill
     from unfooled.attacks.parts.planned import PlannedSwap
-    from unfooled.attacks.parts.prose import ReadsOn
     from unfooled.attacks.parts.population import Genetic, Swarm
+    from unfooled.attacks.parts.prose import ReadsOn
     from unfooled.attacks.parts.saliency import WeightedSaliency
     from unfooled.attacks.parts.search import GreedySwap
     from unfooled.attacks.parts.selection import AttentionSelect, GreedySelect

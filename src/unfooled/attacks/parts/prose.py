@@ -22,8 +22,8 @@ class ReadsOn:
 
     `Fluency` shows the model a text as the data has it, from its first word on. To a model that expects
     prose, spaces before commas and a beginning out of nowhere are most of the surprise, and what a word does
-    to its sentence drowns in it. Here texts are set as usual and stand behind an `opening`. The log-probability
-    of the whole text may fall by `most_loss` nats where `Interchangeable` knows the new word for the old, by
+    to its sentence drowns in it. Here texts are set as usual and stand behind an `opening`. The whole text's
+    log-probability may fall by `most_loss` nats where `Interchangeable` knows the new word for the old, by
     `unlisted` where it does not: what is only near may be another sense, and a slight surprise tells.
     """
 
