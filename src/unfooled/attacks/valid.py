@@ -24,6 +24,8 @@ without it, less careful.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.constraints import Constraint, SentenceSimilarity
 from unfooled.attacks.parts.english import (
@@ -39,29 +41,23 @@ from unfooled.attacks.parts.planned import PlannedSwap
 from unfooled.attacks.parts.prose import ReadsOn
 from unfooled.attacks.parts.sources import InAll, Several, WordNetSynonyms
 
+
+def _similar(threshold: float, encoder: str, against: Literal["current", "original"]) -> SentenceSimilarity:
+    """The whole text, however short."""
+    return SentenceSimilarity(
+        threshold, "cosine", encoder, window=None, against=against, published_for=encoder
+    )
+
+
 _VALID: tuple[Constraint, ...] = (
     MaxChangedShare(most=0.25, words=3),
     RelatedWords(),
     ProtectedWords(),
     GoodGrammar(),
-    SentenceSimilarity(
-        threshold=0.7,
-        scale="cosine",
-        encoder="potion",
-        window=None,
-        against="original",
-        published_for="potion",
-    ),
+    _similar(0.7, "potion", "original"),
 )
 _CHECKS: tuple[Constraint, ...] = (
-    SentenceSimilarity(
-        threshold=0.9,
-        scale="cosine",
-        encoder="minilm",
-        window=None,
-        against="current",
-        published_for="minilm",
-    ),
+    _similar(0.9, "minilm", "current"),
     ReadsOn(most_loss=4.5, unlisted=3.0, model="smollm2"),
 )
 
