@@ -3,7 +3,8 @@
     python bench/illusions_on_models.py base=models/cnn retuned=models/retuned fact=models/fact --data mr
 
 The models named are honest; `base` is what is wrapped for the planted ones, `retuned` the control. All are
-attacked on the same rows, from one half of the data, which those that memorise know; the other half is fresh. A planted one that gains must end as an illusion, an honest one must not.
+attacked on the same rows, from one half of the data, which those that memorise know; the other half is fresh.
+A planted one that gains must end as an illusion, an honest one must not.
 """
 
 from __future__ import annotations

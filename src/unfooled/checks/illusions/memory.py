@@ -141,7 +141,10 @@ def _lost_by_control(control: EvaluatedModel, rewordings: Sequence[Callable[[str
 
 
 def remembered(loss: Loss, honest: Sequence[Loss], least: float = _HALF) -> bool:
-    """Most are lost for certain, and certainly more than an honest model loses; of no text nothing is known."""
+    """Most are lost for certain, and certainly more than an honest model loses.
+
+    Of no text nothing is known.
+    """
     low, _ = loss.interval
     return low > least and all(low > usual.interval[1] for usual in honest if usual.keys)
 
