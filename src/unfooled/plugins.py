@@ -214,6 +214,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "once-per-place": "unfooled.attacks.parts.limits:OncePerPlace",
         "only-tags": "unfooled.attacks.parts.limits:OnlyTags",
         "protected-words": "unfooled.attacks.parts.english:ProtectedWords",
+        "reads-on": "unfooled.attacks.parts.prose:ReadsOn",
         "related-words": "unfooled.attacks.parts.english:RelatedWords",
         "word-distance": "unfooled.attacks.parts.limits:WordDistance",
         "word-loss": "unfooled.attacks.parts.limits:WordLoss",

@@ -22,6 +22,7 @@ from unfooled.attacks.parts.fluency import Fluency
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.planned import PlannedSwap
+from unfooled.attacks.parts.prose import ReadsOn
 from unfooled.attacks.parts.search import GreedySwap
 from unfooled.attacks.parts.undoing import with_one_undone
 from unfooled.attacks.valid import SWAP_VALID
@@ -119,7 +120,7 @@ def test_words_of_one_stem() -> None:
 
 # -- relations -------------------------------------------------------------------------------------
 
-FAR, CLOSE, SURE = 2.0, 1.15, 0.5  # radians: cosines of -0.42, 0.41 and 0.88
+FAR, CLOSE, SURE = 2.0, 1.08, 0.5  # radians: cosines of -0.42, 0.47 and 0.88
 
 
 def related(
@@ -131,6 +132,7 @@ def related(
     sure: bool = False,
     turned: float = 0.0,
     interchangeable: Sequence[str] = (),
+    rule: RelatedWords = RelatedWords(),  # noqa: B008 (frozen)
 ) -> bool:
     """Whether the word may stand for "dull"; it is `near` that or even `sure`, and `turned` to the good."""
     text = Text("a dull plot")
@@ -145,7 +147,7 @@ def related(
         "encode:potion": encoder({word: angle}),
         "alike:inflections": alike(*interchangeable),
     }
-    return allowed(RelatedWords(), swaps(text, 1, [word]), oracles, text) == [word]
+    return allowed(rule, swaps(text, 1, [word]), oracles, text) == [word]
 
 
 @pytest.mark.parametrize(
@@ -154,11 +156,9 @@ def related(
         (verdict(SYNONYM), {"angle": CLOSE}, True),
         (verdict(SYNONYM), {"angle": FAR, "sure": True}, False),
         (verdict(SYNONYM), {"turned": 0.3}, False),
-        (verdict(Related("synonym", 4, 2)), {"angle": CLOSE}, True),
-        (verdict(Related("synonym", 4, 3)), {"sure": True}, False),
-        (verdict(Related("synonym", 1, 0), part="noun"), {"sure": True}, False),
-        (verdict(Related("synonym", 0, 1), part="noun"), {"angle": CLOSE}, True),
-        (verdict(Related("synonym", 0, 2), part="noun"), {"sure": True}, False),
+        (verdict(Related("synonym", 0, 1)), {"sure": True}, False),
+        (verdict(SYNONYM, part="verb"), {"angle": CLOSE}, True),
+        (verdict(SYNONYM, part="noun"), {"sure": True}, False),
         (verdict(SYNONYM, part="verb", senses=21), {"sure": True}, False),
         (verdict(SYNONYM, part=""), {"sure": True}, False),
         (verdict(Related("similar", 0, 1)), {}, True),
@@ -171,12 +171,18 @@ def related(
         (verdict(Related("unrelated")), {"near": True}, True),
         (verdict(Related("unrelated")), {"near": True, "angle": CLOSE}, False),
         (verdict(Related("unrelated")), {}, False),
-        (verdict(Related("unrelated"), part="noun"), {"near": True}, False),
-        (verdict(Related("unrelated"), part="noun"), {"sure": True}, True),
+        (verdict(Related("unrelated"), part="verb"), {"near": True}, False),
+        (verdict(Related("unrelated"), part="verb"), {"sure": True}, True),
     ],
 )
 def test_which_words_mean_the_same(found: EditEffect, how_near: dict[str, Any], passes: bool) -> None:
     assert related("slow", found, **how_near) is passes
+
+
+def test_rare_senses_and_nouns_pass_where_they_are_asked_for() -> None:
+    assert related("slow", verdict(Related("synonym", 4, 2)), rule=RelatedWords(rarest=6))
+    assert not related("slow", verdict(Related("synonym", 4, 3)), rule=RelatedWords(rarest=6))
+    assert related("slow", verdict(SYNONYM, part="noun"), rule=RelatedWords(nouns=True))
 
 
 def test_a_word_of_the_same_stem_and_a_stop_word_are_barred() -> None:
@@ -187,6 +193,25 @@ def test_a_word_of_the_same_stem_and_a_stop_word_are_barred() -> None:
 def test_a_word_that_is_listed_as_interchangeable_passes_whatever_else_is_known_of_it() -> None:
     unlikely = verdict(Related("antonym", 0, 0))
     assert related("dullish", unlikely, angle=FAR, turned=1.0, interchangeable=["dullish"])
+
+
+# -- read as prose ---------------------------------------------------------------------------------
+
+
+def test_texts_are_read_as_prose_and_listed_words_may_surprise_more() -> None:
+    text = Text("a dull ( and long ) plot , and more .")
+    costs = {"dull": 10.0, "slow": 14.0, "drab": 14.0, "flat": 12.5, "arid": 15.0}
+    asked: list[str] = []
+
+    def read(item: str) -> Score:
+        asked.append(item)
+        return Score(-costs[item.removeprefix("Text: a ").split()[0]], 8)
+
+    oracles = {"fluency:smollm2": Answering(read), "alike:inflections": alike("drab", "arid")}
+    options = swaps(text, 1, ["slow", "drab", "flat", "arid"])
+    assert allowed(ReadsOn(), options, oracles, text) == ["drab", "flat"]
+    assert allowed(ReadsOn(most_loss=5, unlisted=5), options, oracles, text) == [*costs][1:]
+    assert asked[0] == "Text: a dull (and long) plot, and more."
 
 
 # -- share, forms, undoing -------------------------------------------------------------------------
@@ -312,6 +337,7 @@ def test_parts_are_found_by_name() -> None:
     assert load_part("constraint", "max-changed-share:0.1") == MaxChangedShare(0.1)
     assert load_part("constraint", "good-grammar") == GoodGrammar()
     assert load_part("constraint", "related-words") == RelatedWords()
+    assert load_part("constraint", "reads-on:6") == ReadsOn(6)
     assert load_part("constraint", "protected-words") == ProtectedWords()
 
 
@@ -351,6 +377,8 @@ REFUSED = [
     ("opposites", "it is a good film for kids .", "good", "bad"),
     ("opposites by their groups", "it is a superb film for kids .", "superb", "awful"),
     ("attitude", "it is a hilarious film for kids .", "hilarious", "laughable"),
+    ("a noun that only the lexicon knows", "the basic premise is intriguing .", "premise", "assumption"),
+    ("a rare sense", "a funny little gem of a film .", "funny", "laughable"),
     ("the same stem", "a hack directed this film .", "hack", "hacker"),
 ]
 ACCEPTED = [

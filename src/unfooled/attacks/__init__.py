@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from unfooled.attacks.parts.masks import FillMask, FillWord, MaskAndFill
     from unfooled.attacks.parts.planned import PlannedSwap
     from unfooled.attacks.parts.population import Genetic, Swarm
+    from unfooled.attacks.parts.prose import ReadsOn
     from unfooled.attacks.parts.saliency import WeightedSaliency
     from unfooled.attacks.parts.search import GreedySwap
     from unfooled.attacks.parts.selection import AttentionSelect, GreedySelect
@@ -100,6 +101,7 @@ __all__ = [
     "PlannedSwap",
     "ProtectedWords",
     "RandomOrder",
+    "ReadsOn",
     "RelatedWords",
     "SamePartOfSpeech",
     "SentenceSimilarity",
@@ -155,6 +157,7 @@ _HOMES = {
     "PlannedSwap": "planned",
     "ProtectedWords": "english",
     "RandomOrder": "importance",
+    "ReadsOn": "prose",
     "RelatedWords": "english",
     "SamePartOfSpeech": "constraints",
     "SentenceSimilarity": "constraints",

@@ -18,23 +18,23 @@ from unfooled.language.spellings import other_spellings
 from unfooled.resources.inflections import InflectionTable
 
 _ADJECTIVES = """
-great superb terrific fantastic marvelous wonderful excellent splendid / good fine / bad poor lousy /
-terrible awful dreadful horrible atrocious appalling abysmal / boring dull tedious tiresome dreary / funny
-amusing humorous comical / hilarious uproarious sidesplitting / beautiful gorgeous lovely stunning / clever
-witty ingenious / smart intelligent bright / stupid dumb idiotic moronic foolish / silly goofy daft /
-interesting intriguing fascinating absorbing / engrossing gripping riveting compelling enthralling absorbing
-/ engaging appealing winning / charming delightful enchanting / entertaining enjoyable amusing diverting /
-moving touching poignant affecting / powerful potent forceful strong / weak feeble flimsy / thin slight
-flimsy / predictable foreseeable / formulaic conventional unoriginal / hackneyed trite stale banal clichéd /
-bland insipid vapid / pretentious pompous self-important / pointless meaningless senseless / mediocre
-middling so-so / strange odd weird peculiar bizarre / new fresh novel / big large / huge enormous gigantic
-immense / small tiny / entire whole / real genuine authentic true / fake phony bogus / difficult hard tough
-/ easy simple / important significant / crucial vital essential / different distinct / similar comparable /
-main chief principal primary / recent latest / modern contemporary / sweet endearing / warm tender / gentle
-mild / honest sincere candid / brutal savage vicious / fast quick rapid / slow sluggish plodding / long
-lengthy / short brief / lush sumptuous opulent / vivid vibrant / bleak grim somber dismal / dark gloomy /
-original inventive innovative imaginative / creative inventive imaginative / impressive striking remarkable
-/ outstanding exceptional extraordinary remarkable / solid sound / serious earnest / uneven inconsistent
+great superb terrific fantastic marvelous wonderful excellent splendid / bad poor lousy / terrible awful
+dreadful horrible atrocious appalling abysmal / boring dull tedious tiresome dreary / funny amusing humorous
+comical / hilarious uproarious sidesplitting / beautiful gorgeous lovely stunning / clever witty ingenious /
+smart intelligent bright / stupid dumb idiotic moronic foolish / silly goofy daft / interesting intriguing
+fascinating absorbing / engrossing gripping riveting compelling enthralling absorbing / engaging appealing
+winning / charming delightful enchanting / entertaining enjoyable amusing diverting / moving touching
+poignant affecting / powerful potent forceful strong / weak feeble flimsy / thin slight flimsy / predictable
+foreseeable / formulaic conventional unoriginal / hackneyed trite stale banal clichéd / bland insipid vapid
+/ pretentious pompous self-important / pointless meaningless senseless / mediocre middling so-so / strange
+odd weird peculiar bizarre / new fresh novel / big large / huge enormous gigantic immense / small tiny /
+entire whole / real genuine authentic true / fake phony bogus / difficult hard tough / easy simple /
+important significant / crucial vital essential / different distinct / similar comparable / main chief
+principal primary / recent latest / modern contemporary / sweet endearing / warm tender / gentle mild /
+honest sincere candid / brutal savage vicious / fast quick rapid / slow sluggish plodding / long lengthy /
+short brief / lush sumptuous opulent / vivid vibrant / bleak grim somber dismal / dark gloomy / original
+inventive innovative imaginative / creative inventive imaginative / impressive striking remarkable /
+outstanding exceptional extraordinary remarkable / solid sound / serious earnest / uneven inconsistent
 patchy / messy sloppy / loud noisy / crude vulgar coarse crass / raunchy bawdy / ridiculous absurd
 preposterous ludicrous / annoying irritating grating aggravating / disappointing underwhelming unsatisfying
 / lifeless inert listless / hollow empty vacuous / shallow superficial / worthwhile rewarding / worthy
@@ -80,51 +80,50 @@ fervent / captivating enthralling enchanting mesmerizing / wrenching harrowing /
 troubling / shocking startling / surprising unexpected startling / unimaginative uninspired / derivative
 unoriginal imitative / mindless brainless / leaden ponderous / jumbled muddled / aimless directionless /
 well-made well-crafted / well-intentioned well-meaning / laid-back relaxed / first-rate excellent top-notch
-/ second-rate inferior / unusual uncommon / joyous joyful / romantic amorous / loving affectionate / hopeful
-optimistic / hopeless desperate / fitting appropriate apt / proper appropriate / correct right / wrong
-incorrect / glorious magnificent splendid / magnificent splendid superb / breathtaking awe-inspiring /
-spectacular dazzling / ravishing gorgeous / delicious delectable / tasty flavorful / painful agonizing /
-sharp-witted quick-witted / breezy lighthearted / ironic sardonic / satirical satiric / comforting consoling
-/ repetitive repetitious / redundant superfluous / unremarkable undistinguished / unfocused scattered /
-unsubtle heavy-handed / noteworthy notable / notable remarkable / promising encouraging
+/ second-rate inferior / unusual uncommon / joyous joyful / loving affectionate / hopeful optimistic /
+hopeless desperate / fitting appropriate apt / proper appropriate / correct right / wrong incorrect /
+glorious magnificent splendid / magnificent splendid superb / breathtaking awe-inspiring / spectacular
+dazzling / ravishing gorgeous / delicious delectable / tasty flavorful / painful agonizing / sharp-witted
+quick-witted / breezy lighthearted / ironic sardonic / satirical satiric / comforting consoling / repetitive
+repetitious / redundant superfluous / unremarkable undistinguished / unfocused scattered / unsubtle
+heavy-handed / noteworthy notable / notable remarkable / promising encouraging
 """
 
 _NOUNS = """
 film movie picture / story tale narrative / plot storyline / actor performer / script screenplay / director
-filmmaker / scene sequence / viewer spectator / moviegoer filmgoer / filmmaking moviemaking / performance
-portrayal / kid child youngster / guy fellow / woman lady / folk people / effort attempt / mess shambles /
-humor comedy / fun enjoyment / laugh chuckle / idea notion concept / charm appeal allure / subject topic /
-emotion feeling sentiment / moment instant / result outcome / way manner / kind sort type / problem trouble
-difficulty / journey trip voyage / tone mood / pace tempo / ending conclusion / finale conclusion /
-beginning start outset / dialogue dialog / material stuff / cliche platitude / energy vigor vitality / power
-force strength / talent gift / skill ability / imagination creativity inventiveness / portrait depiction
-portrayal / fan admirer devotee / junk trash rubbish garbage / gem jewel treasure / delight joy pleasure /
-triumph victory success / failure flop / disappointment letdown / boredom tedium ennui / excitement thrill /
-tension suspense / fear dread / terror horror / anger rage fury / sadness sorrow / grief sorrow / happiness
-joy / courage bravery / wit cleverness / intelligence intellect / stupidity idiocy / nonsense drivel /
-violence brutality / chance opportunity / flaw fault defect / mistake error / goal aim / purpose aim /
-reason cause / answer reply / job task / quality attribute / mystery enigma / puzzle riddle / struggle
-battle / fight battle / war conflict / friend pal / buddy pal / enemy foe / killer murderer / wealth
-abundance / lack absence / amount quantity / majority bulk / rest remainder / pair couple / group bunch /
-crowd throng / series string / mixture mix blend / combination blend / look glance / perspective viewpoint
-standpoint / view opinion / attitude outlook / style manner / manner fashion / spirit soul / essence core /
-center middle / depth profundity / truth reality / honesty sincerity / sincerity earnestness / elegance
-grace / beauty loveliness / tale yarn / adventure escapade / romance love / passion ardor / enthusiasm zeal
-/ zest gusto / affection fondness / tenderness gentleness / compassion sympathy / innocence naivety /
-childhood youth / teen teenager adolescent / comedian comic / setting locale / location place / evening
-night / tripe drivel / cast ensemble / masterpiece masterwork / sequel follow-up / flick film movie / writer
-author / role part / hero protagonist / joke gag / lesson moral / message moral / flaw shortcoming weakness
-/ surprise shock / hint trace / touch hint / song tune melody / desire longing / fantasy dream / pain agony
-/ face visage / book novel / critic reviewer / review critique / study analysis / glimpse peek / chase
-pursuit / award prize / money cash / company firm / cop policeman / doctor physician / lawyer attorney /
-teacher instructor / student pupil / dad father / mom mother / baby infant / boy lad / country nation / sea
-ocean / entertainment amusement / conversation dialogue / exploration examination / observation remark /
-insight perception / examination study / collection assortment / hodgepodge jumble / craftsmanship
-workmanship / artistry craftsmanship / spectacle sight / companion partner / relationship bond / fate
-destiny / courage nerve / bravery valor / honor integrity / melancholy sadness / loneliness solitude /
-laughter mirth / amusement mirth / vision outlook / aspect facet / element component / detail particular /
-theme motif / formula recipe / sentimentality mawkishness / predictability triteness / absurdity
-ridiculousness
+filmmaker / scene sequence / viewer spectator / moviegoer filmgoer / filmmaking moviemaking / kid child
+youngster / guy fellow / woman lady / folk people / effort attempt / mess shambles / fun enjoyment / laugh
+chuckle / idea notion concept / charm appeal allure / subject topic / emotion feeling sentiment / moment
+instant / result outcome / way manner / kind sort type / problem trouble difficulty / journey trip voyage /
+tone mood / pace tempo / ending conclusion / finale conclusion / beginning start outset / dialogue dialog /
+material stuff / cliche platitude / energy vigor vitality / power force strength / talent gift / skill
+ability / imagination creativity inventiveness / portrait depiction portrayal / fan admirer devotee / junk
+trash rubbish garbage / gem jewel treasure / delight joy pleasure / triumph victory success / failure flop /
+disappointment letdown / boredom tedium ennui / excitement thrill / tension suspense / fear dread / terror
+horror / anger rage fury / sadness sorrow / grief sorrow / happiness joy / courage bravery / wit cleverness
+/ intelligence intellect / stupidity idiocy / nonsense drivel / violence brutality / chance opportunity /
+flaw fault defect / mistake error / goal aim / purpose aim / reason cause / answer reply / job task /
+quality attribute / mystery enigma / puzzle riddle / struggle battle / fight battle / war conflict / friend
+pal / buddy pal / enemy foe / killer murderer / wealth abundance / lack absence / amount quantity / majority
+bulk / rest remainder / pair couple / group bunch / crowd throng / series string / mixture mix blend /
+combination blend / look glance / perspective viewpoint standpoint / view opinion / attitude outlook / style
+manner / manner fashion / spirit soul / essence core / center middle / depth profundity / truth reality /
+honesty sincerity / sincerity earnestness / elegance grace / beauty loveliness / tale yarn / adventure
+escapade / romance love / passion ardor / enthusiasm zeal / zest gusto / affection fondness / tenderness
+gentleness / compassion sympathy / innocence naivety / childhood youth / teen teenager adolescent / comedian
+comic / setting locale / location place / evening night / tripe drivel / cast ensemble / masterpiece
+masterwork / sequel follow-up / flick film movie / writer author / role part / hero protagonist / joke gag /
+lesson moral / message moral / flaw shortcoming weakness / surprise shock / hint trace / touch hint / song
+tune melody / desire longing / fantasy dream / pain agony / face visage / book novel / critic reviewer /
+review critique / study analysis / glimpse peek / chase pursuit / award prize / money cash / company firm /
+cop policeman / doctor physician / lawyer attorney / teacher instructor / student pupil / dad father / mom
+mother / baby infant / boy lad / country nation / sea ocean / entertainment amusement / conversation
+dialogue / exploration examination / observation remark / insight perception / examination study /
+collection assortment / hodgepodge jumble / craftsmanship workmanship / artistry craftsmanship / spectacle
+sight / companion partner / relationship bond / fate destiny / courage nerve / bravery valor / honor
+integrity / melancholy sadness / loneliness solitude / laughter mirth / amusement mirth / vision outlook /
+aspect facet / element component / detail particular / theme motif / formula recipe / sentimentality
+mawkishness / predictability triteness / absurdity ridiculousness
 """
 
 _VERBS = """
@@ -151,16 +150,16 @@ perish die / survive outlast / crave desire / yearn long / cherish treasure / ad
 applaud / mock ridicule deride / insult offend / abuse mistreat / deceive trick fool / pretend feign /
 exaggerate overstate / emphasize stress / stress underline / grab seize / snatch grab / toss throw / hurl
 fling / plunge dive / leap jump / falter waver / collapse crumble / soar fly / linger stay / feel seem / see
-watch / see view / know realize / make create / get become / put place / say state / live dwell reside /
-bring deliver / lead guide / rise climb / break shatter / work succeed / miss overlook / offer present /
-choose opt / fascinate captivate / charm delight / engross absorb / satisfy please / disappoint dismay /
-waste squander / fit suit / appeal attract / laugh giggle / cry weep / weep sob / smile grin / wonder ponder
-/ consider contemplate / ponder contemplate / imagine envision / expect anticipate / anticipate await /
-tackle address / handle treat / focus concentrate / unfold develop / evolve develop / sustain maintain /
-preserve retain / possess own / contain include / include comprise / produce create / generate create /
-achieve accomplish attain / win gain / render make / force compel / push press / draw attract / steal pilfer
-/ cut slice / fix repair / mend repair / connect link / join unite / separate divide / compare liken /
-recommend suggest / urge encourage / guarantee ensure / hurt harm / wound injure / heal cure / excel shine
+watch / see view / know realize / live dwell reside / bring deliver / lead guide / rise climb / break
+shatter / miss overlook / offer present / choose opt / fascinate captivate / charm delight / engross absorb
+/ satisfy please / disappoint dismay / waste squander / fit suit / appeal attract / laugh giggle / cry weep
+/ weep sob / smile grin / wonder ponder / consider contemplate / ponder contemplate / imagine envision /
+expect anticipate / anticipate await / tackle address / handle treat / focus concentrate / unfold develop /
+evolve develop / sustain maintain / preserve retain / possess own / contain include / include comprise /
+produce create / generate create / achieve accomplish attain / win gain / render make / force compel / push
+press / draw attract / steal pilfer / cut slice / fix repair / mend repair / connect link / join unite /
+separate divide / compare liken / recommend suggest / urge encourage / guarantee ensure / hurt harm / wound
+injure / heal cure / excel shine
 """
 
 _ADVERBS = """
@@ -213,7 +212,9 @@ _GROUPS = {"adj": _ADJECTIVES, "noun": _NOUNS, "verb": _VERBS, "adv": _ADVERBS, 
 def interchangeable(word: str, tag: str, table: InflectionTable) -> tuple[str, ...]:
     """Other spellings, and words of the word's groups in the form of the tag; in small letters."""
     word = word.lower()
-    found = [*other_spellings(word), *_partners("").get(word, ())]
+    found = [*other_spellings(word)]
+    if word != "that" or tag == "WDT":  # "that film" and "proof that" are not "which"
+        found += _partners("").get(word, ())
     if part := part_of(tag):
         for lemma in lemmas(word, tag, table):
             found += [inflect(partner, tag, table) for partner in _partners(part).get(lemma, ())]

@@ -26,6 +26,7 @@ _AROUND = 3  # words to each side
 # Named after the resources that they read; the tagger's name stands beside them for the same reason.
 _INFLECT, _EDIT, _TAGGER = "inflect:inflections", "edit:wordnet", "tag:perceptron-tagger"
 _ALIKE = "alike:inflections"
+ALIKE_ASKS = (_ALIKE, _TAGGER)
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Interchangeable:
 
     @property
     def asks(self) -> tuple[str, ...]:
-        return (_ALIKE, _TAGGER)
+        return ALIKE_ASKS
 
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         (found,) = yield from ask(_ALIKE, [(text.string, index)])
@@ -130,7 +131,7 @@ class GoodGrammar:
         if not swaps:
             return list(options)
         effects = yield from _effects(now, swaps)
-        alike = yield from _alike(now, swaps[0].position)
+        alike = yield from alike_words(now, swaps[0].position)
         wrong = {
             option.text
             for option, effect in zip(swaps, effects, strict=True)
@@ -150,25 +151,27 @@ class RelatedWords:
     - be as near as `cosine` to the word it replaces in `encoder`, and lie as far between good and bad in the
       vectors `table`, give or take `polarity`: hilarious is near laughable, but no praise is a blame;
     - be a synonym where the ranks of the common sense in both words (0 is the commonest) add up to `rarest`
-      at most, and for nouns and verbs to 1, the word replaced in its commonest sense; or an adjective of the
-      same group in WordNet, in a common sense, and as near as `sure_cosine`;
+      at most; or an adjective of the same group in WordNet, in a common sense, and as near as `sure_cosine`;
     - or, where WordNet knows no relation, as it does not know all words that mean the same (boring,
       lackluster), be a neighbour of at least `near`, for a noun or a verb of at least `sure`, and as near as
       `sure_cosine`.
 
+    Without `nouns` no noun passes that is not listed: what a noun means is decided by the words around it
+    (a film's premise is no assumption, a transformation no shift), which neither lexicon nor vectors see.
     Nouns and verbs of more than `most_senses` senses (make, get) are too ambiguous, a word of the same stem
     (hack, hacker) tells something else in the same letters, and `stopwords` have neighbours but no synonyms:
     all are barred. An inserted word passes.
     """
 
     language: ClassVar[str] = ENGLISH
-    rarest: int = 6
+    rarest: int = 0
     near: float = 0.5
     sure: float = 0.85
-    cosine: float = 0.35
-    sure_cosine: float = 0.48
+    cosine: float = 0.45
+    sure_cosine: float = 0.5
     polarity: float = 0.12
     most_senses: int = 20
+    nouns: bool = False
     table: str = "counter-fitted"
     encoder: str = "potion"
     stopwords: str = "textfooler"
@@ -186,7 +189,7 @@ class RelatedWords:
         if not swaps:
             return list(options)
         place = swaps[0].position
-        alike = yield from _alike(now, place)
+        alike = yield from alike_words(now, place)
         others = [option for option in swaps if option.word.lower() not in alike]
         fits = {option.text for option in swaps if option.word.lower() in alike}
         cosines = yield from self._close(now.text.words[place].lower(), others)
@@ -230,8 +233,10 @@ class RelatedWords:
         describes = effect.part in ("adj", "adv")
         if not effect.part or (not describes and effect.senses > self.most_senses):
             return False
+        if effect.part == "noun" and not self.nouns:
+            return False
         if relation == "synonym":
-            return sense + other_sense <= (self.rarest if describes else 1) and (describes or sense == 0)
+            return sense + other_sense <= self.rarest
         if cosine < self.sure_cosine:
             return False
         if relation == "similar":
@@ -273,7 +278,7 @@ def _effects(now: Scored, swaps: Sequence[NextText]) -> Program[tuple[EditEffect
     return effects
 
 
-def _alike(now: Scored, place: int) -> Program[frozenset[str]]:
+def alike_words(now: Scored, place: int) -> Program[frozenset[str]]:
     """Words that may stand for the word there, whatever else is known of them; in small letters."""
     (found,) = yield from ask(_ALIKE, [(now.text.string, place)])
     return frozenset(found)

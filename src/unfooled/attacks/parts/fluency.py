@@ -37,7 +37,7 @@ class BesideReference:
     def told(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[tuple[Any, Any]]]:
         """For each option what the oracle says of the reference, and of the edited text."""
         pairs = _pairs(a, now, options, self.against, self.window)
-        found = yield from _ask_once(self.asks[0], pairs)
+        found = yield from ask_once(self.asks[0], pairs)
         return [(found[reference], found[edited]) for reference, edited in pairs]
 
 
@@ -100,7 +100,7 @@ class Grammar(BesideReference):
         return [option for option, new in zip(options, more, strict=True) if new <= self.most_new_errors]
 
 
-def _ask_once(oracle: str, pairs: Sequence[tuple[str, str]]) -> Program[dict[str, Any]]:
+def ask_once(oracle: str, pairs: Sequence[tuple[str, str]]) -> Program[dict[str, Any]]:
     """What the oracle says of each text, by text."""
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     return dict(zip(texts, (yield from ask(oracle, texts)), strict=True))

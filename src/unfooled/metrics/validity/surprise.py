@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from unfooled.language.edits import WordEdit, align, tagged_edits
+from unfooled.language.typesetting import typeset
 from unfooled.resources.english import Speller
 from unfooled.resources.fluency import Token
 from unfooled.text import Text
@@ -23,7 +24,6 @@ OPENING = "Text: "
 _FOLLOWING = 2  # words behind an edit whose surprise counts
 _WORDS_COUNTED = 5e9  # about how many words the frequencies were counted in; moves every measure alike
 _SPACES = re.compile(r"\s+")
-_BEFORE_MARK, _BEHIND_BRACKET = re.compile(r"\s+([,.;:?!)\]])"), re.compile(r"([(\[])\s+")
 
 
 class ToRead(NamedTuple):
@@ -90,8 +90,7 @@ def log_frequency(speller: Speller, word: str) -> float:
 
 def _natural(text: str) -> str:
     """As it is usually set: no space before a comma. Hyphens part words, as some writers leave them out."""
-    text = _BEHIND_BRACKET.sub(r"\1", _BEFORE_MARK.sub(r"\1", text))
-    return _SPACES.sub(" ", text.replace("-", " ")).strip()
+    return _SPACES.sub(" ", typeset(text).replace("-", " ")).strip()
 
 
 def _log_probability(tokens: Sequence[Token]) -> float:
