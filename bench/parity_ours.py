@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,14 @@ def main() -> None:
                 budget=chosen.budget or None,
             )
         )
-        return lambda indices: attack_block(session, rows, indices), None
+
+        def attack(indices: Sequence[int]) -> list[dict[str, Any]]:
+            answers = attack_block(session, rows, indices)
+            if chosen.distinct:
+                answers = [answer | {"queries": answer["distinct_queries"]} for answer in answers]
+            return answers
+
+        return attack, None
 
     serve_rows(open_row, {"victim": Meter()}, channel)
 

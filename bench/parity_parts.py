@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -212,8 +213,70 @@ def ranked_places(attack: Any) -> None:
     search.get_transformations = shifted
 
 
+def count_distinct(attack: Any) -> None:
+    """Every text asked counts, however often: a population that has become one text is paid for sixty times.
+    Mended: a text counts, also for the budget, when it is asked for the first time."""
+    goal = attack.goal_function
+    start, ask = goal.init_attack_example, goal.get_results
+    seen: set[str] = set()
+
+    def started(*args: Any) -> Any:
+        seen.clear()
+        return start(*args)
+
+    def counted(texts: Sequence[Any], **options: Any) -> Any:
+        left = goal.query_budget - goal.num_queries
+        known, affordable = set(seen), []
+        for text in texts:
+            if text.text not in known and len(known) - len(seen) >= left:
+                break
+            known.add(text.text)
+            affordable.append(text)
+        goal.num_queries -= len(affordable) - (len(known) - len(seen))
+        seen.update(known)
+        return ask(affordable, **options)
+
+    goal.init_attack_example, goal.get_results = started, counted
+    attack.search_method.get_goal_results = counted
+
+
+def stop_when_found(attack: Any) -> None:
+    """Differential evolution goes on after a flip, and then polishes by gradient steps. Mended: it ends with
+    the generation that flips the label, and a generation is built from the one before."""
+    from textattack.goal_function_results import GoalFunctionResultStatus as Status
+    from textattack.search_methods import differential_evolution as module
+
+    search = attack.search_method
+    ask, evolve = search.get_goal_results, module.differential_evolution
+    found: list[bool] = []
+
+    class FoundError(Exception):
+        pass
+
+    def noted(texts: Sequence[Any], **options: Any) -> Any:
+        answer = ask(texts, **options)
+        found.extend(result.goal_status == Status.SUCCEEDED for result in answer[0])
+        return answer
+
+    def generation(function: Callable[..., float], vectors: Any) -> list[float]:
+        scores = [function(vector) for vector in vectors]
+        if any(found):
+            raise FoundError
+        return scores
+
+    def stopping(*args: Any, **options: Any) -> None:
+        found.clear()
+        with suppress(FoundError):
+            evolve(*args, **options, polish=False, updating="deferred", workers=generation)
+
+    search.get_goal_results = noted
+    module.differential_evolution = stopping
+
+
 MENDS: dict[str, Callable[[Any], None]] = {
     "parents": best_breed,
     "gradients": steady_gradients,
     "places": ranked_places,
+    "repeats": count_distinct,
+    "evolution": stop_when_found,
 }

@@ -32,6 +32,11 @@ class Row:
     tests: str = ""  # a file below tests/
 
     @property
+    def distinct(self) -> bool:
+        """Whether a text counts as a query only the first time it is asked."""
+        return "repeats" in self.mends
+
+    @property
     def measured(self) -> bool:
         return self.how in ("texts", "rates")
 
@@ -56,6 +61,8 @@ PART_NAMES = {
     "places": "after a deletion, the words' numbers follow the words",
     "lemmas": "base forms by our rules",
     "parents": "the best breed, not the worst",
+    "repeats": "a text counts as a query once, as with us",
+    "evolution": "it ends with the generation that flips the label, without polishing",
     "gradients": "no dropout while gradients are taken",
 }
 _LIST = "OpenAttack lower-cases texts and counts exceptions as failures: "
@@ -81,6 +88,7 @@ TEXTATTACK = (
         why=_POPULATION,
         examples=200,
         parts=("vectors", "trigram"),
+        mends=("repeats",),
     ),
     _textattack(
         "bad-characters",
@@ -91,6 +99,7 @@ TEXTATTACK = (
         parts=("look-alikes",),
         build=(("goal_function_type", "targeted_classification"), ("allow_skip", True)),
         examples=200,
+        mends=("repeats", "evolution"),
     ),
     _textattack(
         "bae", "BAEGarg2019", "bae-r@textattack", "texts", parts=("encoder", "masked-lm"), examples=50
@@ -133,6 +142,7 @@ TEXTATTACK = (
         budget=1000,
         examples=200,
         parts=("vectors", "trigram"),
+        mends=("repeats",),
     ),
     _textattack("french", "FrenchRecipe", "", "absent", why="French is not attacked yet"),
     _textattack("hotflip", "HotFlipEbrahimi2017", "", "absent", why=_LATER),
@@ -145,6 +155,7 @@ TEXTATTACK = (
         budget=1000,
         examples=200,
         parts=("vectors",),
+        mends=("repeats",),
     ),
     _textattack(
         "input-reduction",
@@ -170,6 +181,7 @@ TEXTATTACK = (
         why=_POPULATION,
         examples=200,
         parts=("wordnet",),
+        mends=("repeats",),
     ),
     _textattack(
         "morpheus",
@@ -189,6 +201,7 @@ TEXTATTACK = (
         budget=1000,
         examples=200,
         parts=("sisters",),
+        mends=("repeats",),
     ),
     _textattack("pwws", "PWWSRen2019", "pwws@textattack", "texts", parts=("wordnet",)),
     _textattack(
