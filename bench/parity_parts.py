@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench_data import ROOT
+from textattack_quirks import ranked_by_probability
 
 # Unicode's list of intentional look-alikes, as far as ASCII goes: the wheel of TextAttack lacks the file.
 ASCII = "ABEHIKMNOPTXYZCJSacdehipsxyjo!"
@@ -213,6 +214,18 @@ def ranked_places(attack: Any) -> None:
     search.get_transformations = shifted
 
 
+def rank_by_probability(attack: Any) -> None:
+    """Deletions that flip the label all count the same when words are ranked, and equals come in the order of
+    an unstable sort. Mended: words are ranked by p(true class), equals from left to right."""
+    attack.search_method._get_index_order = ranked_by_probability(attack.search_method)
+
+
+def whole_text(attack: Any) -> None:
+    """The text is cut behind the last word that may be edited before its gradient is taken. Mended: it is
+    not."""
+    attack.search_method.truncate_words_to = None
+
+
 def count_distinct(attack: Any) -> None:
     """Every text asked counts, however often: a population that has become one text is paid for sixty times.
     Mended: a text counts, also for the budget, when it is asked for the first time."""
@@ -277,6 +290,8 @@ MENDS: dict[str, Callable[[Any], None]] = {
     "parents": best_breed,
     "gradients": steady_gradients,
     "places": ranked_places,
+    "flips": rank_by_probability,
+    "whole-text": whole_text,
     "repeats": count_distinct,
     "evolution": stop_when_found,
 }

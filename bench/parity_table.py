@@ -59,6 +59,9 @@ PART_NAMES = {
     "sisters": "WordNet sisters (in place of HowNet)",
     "trigram": "trigram language model",
     "places": "after a deletion, the words' numbers follow the words",
+    "flips": "words are ranked by p(true class), also where their deletion flips the label; equals from left to "
+    "right",
+    "whole-text": "the gradient is that of the whole text, not of the text up to its last editable word",
     "lemmas": "base forms by our rules",
     "parents": "the best breed, not the worst",
     "repeats": "a text counts as a query once, as with us",
@@ -77,7 +80,7 @@ TEXTATTACK = (
         "a2t@textattack",
         "texts",
         parts=("vectors", "encoder"),
-        mends=("gradients",),
+        mends=("gradients", "whole-text"),
         victim="minilm-mr",
     ),
     _textattack(
@@ -163,7 +166,7 @@ TEXTATTACK = (
         "input-reduction@textattack",
         "texts",
         why="a success is a text of one word that keeps its class",
-        mends=("places",),
+        mends=("places", "flips"),
     ),
     _textattack(
         "kuleshov",

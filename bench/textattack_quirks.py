@@ -11,6 +11,8 @@ score     Two candidates, or two deletions, differ by less than one millionth. R
 flips     Deletions that flip the label score 0 in input reduction, whatever p(true class) is. Removed: words
           are ranked by p(true class).
 lemmas    NLTK's rules find base forms that ours do not, and the other way round. Removed: ours.
+blank     A word behind a bracket or a quotation mark leaves its blank when it is taken out: "( ." and not
+          "(.". Removed: the blank behind goes.
 pieces    Pieces of words that the masked language model predicts lose their mark and count as words: "##s"
           becomes the candidate "s". Removed: pieces are no candidates.
 """
@@ -28,6 +30,7 @@ REASONS = {
     "score": "scores that differ by less than a millionth",
     "flips": "deletions that flip the label all count the same when words are ranked",
     "lemmas": "NLTK finds other base forms of a word",
+    "blank": "a word behind a bracket or quotation mark leaves its blank when it is taken out",
     "pieces": "TextAttack takes pieces of words for words",
 }
 
@@ -97,6 +100,33 @@ def by_probability(rank: Callable[..., Any]) -> Callable[..., Any]:
     return steady
 
 
+def ranked_by_probability(search: Any) -> Callable[..., Any]:
+    """The ranking of one search, as `by_probability` has it, and equals from left to right."""
+    from textattack.search_methods import greedy_word_swap_wir
+
+    rank = by_probability(from_left_to_right(type(search)._get_index_order))
+
+    def ranked(text: Any, *args: Any) -> Any:
+        with replaced(greedy_word_swap_wir, "np", steady_numpy()):
+            return rank(search, text, *args)
+
+    return ranked
+
+
+def taking_blanks(delete: Callable[..., Any]) -> Callable[..., Any]:
+    """Deletion of a word that takes the blank behind it where none stands before."""
+
+    def deleted(text: Any, index: int) -> Any:
+        before = text.text_until_word_index(index)
+        shorter = delete(text, index)
+        if index and not before.endswith(" ") and shorter.text[len(before) :].startswith(" "):
+            (column,) = shorter._text_input
+            shorter._text_input[column] = before + shorter.text[len(before) + 1 :]
+        return shorter
+
+    return deleted
+
+
 def rounded_score(goal: Any, output: Any, _text: Any) -> float:
     return round(1.0 - round(float(output[goal.ground_truth_output]), 6), 6)
 
@@ -109,7 +139,7 @@ def accidents() -> dict[str, list[tuple[Any, str, Any]]]:
     from textattack.constraints.grammaticality import PartOfSpeech
     from textattack.goal_functions import UntargetedClassification
     from textattack.search_methods import GreedyWordSwapWIR, beam_search, greedy_word_swap_wir
-    from textattack.shared import utils
+    from textattack.shared import AttackedText, utils
 
     steady = steady_numpy()
     in_order = from_left_to_right(GreedyWordSwapWIR._get_index_order)
@@ -125,6 +155,7 @@ def accidents() -> dict[str, list[tuple[Any, str, Any]]]:
             (GreedyWordSwapWIR, "_get_index_order", by_probability(in_order)),
         ],
         "score": [(UntargetedClassification, "_get_score", rounded_score)],
+        "blank": [(AttackedText, "delete_word_at_index", taking_blanks(AttackedText.delete_word_at_index))],
         "pieces": [(utils, "strip_BPE_artifacts", no_word)],
     }
 

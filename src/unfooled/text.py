@@ -144,9 +144,9 @@ class Text:
         return self.string[begin:at], self.string[at + len(self.words[index]) : end]
 
     def bounds(self, index: int, size: int) -> tuple[int, int]:
-        """The first and the last word of the window of `size` words around `index`."""
+        """The first and the last word of the window of `size` words around `index`; 0: of all words."""
         n = len(self.words)
-        if n <= size:
+        if n <= size or size == 0:
             return 0, n - 1
         first = min(max(0, index - size // 2), n - size)
         return first, first + size - 1

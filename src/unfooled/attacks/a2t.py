@@ -15,6 +15,7 @@ Versions
 
 Differences
     - TextAttack takes the gradient in training mode, with dropout: its order is partly random. Ours is not.
+      It also cuts the text behind the last word that may be edited before it takes the gradient.
     - It looks at as many *words* as the victim reads tokens; here words behind the victim's cut come last.
     - The encoder is whatever `encode:` names, MiniLM by default; 0.9 was chosen for stsb-distilbert-base.
 """
@@ -37,7 +38,7 @@ _LIMITS = (
     SentenceSimilarity(
         threshold=0.9,
         scale="cosine",
-        window=None,
+        window=0,
         against="original",
         published_for="stsb-distilbert-base",
     ),

@@ -12,7 +12,8 @@ arXiv:2004.09984.
 Versions
     @textattack  as TextAttack 0.3.11 has it: K = 8, of the text as it is now; of a word in several pieces the
                  first 8 combinations in the order of the product (there the ranking is thrown away); cosine
-                 of whole texts >= 0.2; words in the model's casing; NLTK's stop words with their case.
+                 of the texts from their first word to their last >= 0.2; words in the model's casing; NLTK's
+                 stop words with their case.
     @paper       K = 48, of the original text, the gain of the new class counted where `[UNK]` flips the
                  label, TextFooler's stop words, candidates with a counter-fitted cosine of at least 0.4 (the
                  authors ask that of sentiment data only), no similarity: they measured it on what came out.
@@ -41,7 +42,7 @@ _AS_TEXTATTACK = GreedySwap(
     candidates=FillWord(most=8, combine="product", casing=False),
     constraints=(
         MaxWords(share=0.4),
-        SentenceSimilarity(threshold=0.2, scale="cosine", window=None, against="original"),
+        SentenceSimilarity(threshold=0.2, scale="cosine", window=0, against="original"),
     ),
     stopwords="english",
     stopwords_cased=True,

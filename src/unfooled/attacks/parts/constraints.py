@@ -95,7 +95,8 @@ class SentenceSimilarity:
     Texts shorter than the window are held to `short_threshold`; None lets them pass unmeasured.
     The window is that of the edited text. An inserted word's is compared with the same stretch before the
     insertion, that of two merged words with theirs; against the original, with the window of the original
-    word beside it. No `window` means the whole text.
+    word beside it. No `window` means the whole text, 0 the text from its first word to its last, which is
+    how TextAttack reads it: without the full stop.
     """
 
     threshold: float
@@ -108,7 +109,8 @@ class SentenceSimilarity:
 
     def __post_init__(self) -> None:
         require_choice(self.scale, Scale, "scale")
-        require_window(self.window)
+        if self.window != 0:
+            require_window(self.window)
 
     @property
     def asks(self) -> tuple[str, ...]:
