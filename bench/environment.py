@@ -76,7 +76,7 @@ def train_missing(body: Path | None, names: Sequence[str] = ("mr", "imdb", "mini
     file = out / "victims.json"
     facts = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     files = {"mr": "mr.skops", "imdb": "imdb.skops", "minilm-mr": "minilm-mr/model.safetensors"}
-    files |= {name: f"{name}/model.safetensors" for name in names if name.startswith("lstm-imdb")}
+    files |= {name: f"{name}/model.safetensors" for name in names if name.startswith("lstm-")}
     missing = [
         name
         for name, path in files.items()

@@ -57,7 +57,14 @@ def start(file: Path, args: argparse.Namespace) -> dict[str, Side]:
 
 
 def run_blocks(
-    row: Row, victim: str, examples: int, file: Path, sides: dict[str, Side], *, reasons: bool = False
+    row: Row,
+    victim: str,
+    examples: int,
+    file: Path,
+    sides: dict[str, Side],
+    *,
+    block: int = BLOCK,
+    reasons: bool = False,
 ) -> dict[str, Any]:
     """Both sides in turns; answers of all blocks, and why examples differ."""
     rows = read_jsonl(file)
@@ -67,8 +74,8 @@ def run_blocks(
         side.open_row(row.name, env.HOME / "victims" / victim)
         side.block(fit[-WARM_UP:])
     answers = []
-    for number, first in enumerate(range(0, examples, BLOCK)):
-        indices = fit[first : min(first + BLOCK, examples)]
+    for number, first in enumerate(range(0, examples, block)):
+        indices = fit[first : min(first + block, examples)]
         order = list(sides) if number % 2 == 0 else list(sides)[::-1]
         answers.append({name: sides[name].block(indices) for name in order})
         seconds = {name: round(answer["cpu_seconds"], 1) for name, answer in answers[-1].items()}
@@ -144,7 +151,7 @@ def measure(row: Row, file: Path, sides: dict[str, Side], args: argparse.Namespa
 def measure_speed(row: Row, file: Path, sides: dict[str, Side], count: int) -> dict[str, Any]:
     """The same on MiniLM, a few sentences: seconds beside seconds."""
     slow = replace(row, victim=SPEED_VICTIM, how="rates")
-    answers = run_blocks(slow, SPEED_VICTIM, count, file, sides)["answers"]
+    answers = run_blocks(slow, SPEED_VICTIM, count, file, sides, block=-(-count // 2))["answers"]
     figures = {side: side_figures([answer[side] for answer in answers]) for side in sides}
     return {"examples": count, "victim": SPEED_VICTIM, **figures}
 
@@ -163,7 +170,7 @@ def main() -> None:
     if not args.page:
         env.HOME.mkdir(exist_ok=True)
         args.textattack = env.textattack_python(args.textattack)
-        env.train_missing(None, ["mr"])
+        env.train_missing(env.resource("minilm"), victims_of(args))
         args.neighbours = env.export_neighbours(env.resource("counter-fitted"))
         # A file of its own: `run.py` cuts the other one as it needs.
         file = env.HOME / "parity.jsonl"
@@ -176,6 +183,13 @@ def main() -> None:
         for side in sides.values():
             side.close()
     write_page()
+
+
+def victims_of(args: argparse.Namespace) -> list[str]:
+    """Names of all victims that the rows to be measured need."""
+    chosen = [row for row in TEXTATTACK if row.measured and (not args.recipes or row.name in args.recipes)]
+    names = {row.victim.removesuffix(".skops") for row in chosen}
+    return sorted(names | ({SPEED_VICTIM} if args.speed else set()))
 
 
 def keep(row: Row, file: Path, sides: dict[str, Side], args: argparse.Namespace) -> None:

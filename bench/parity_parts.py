@@ -6,14 +6,19 @@ the same one. A *mend* takes one accident of TextAttack away, where a row of `pa
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from bench_data import ROOT
+from protocol import Meter
 from textattack_quirks import ranked_by_probability
 
 # Unicode's list of intentional look-alikes, as far as ASCII goes: the wheel of TextAttack lacks the file.
@@ -176,6 +181,61 @@ def give_trigrams(file: Path) -> None:
     learning.learning_to_write.textattack.shared.utils.download_from_s3 = lambda name: name
 
 
+def wrap_word_model(folder: Path, meter: Meter) -> Any:
+    """A word model of ours for TextAttack: scores, and gradients word by word.
+
+    Its HotFlip knows only its own LSTM, and takes the number of a word for that of a token; with this victim
+    the gradient of a word is the word's own, and dropout stays off.
+    """
+    sys.path.append(str(ROOT / "src"))
+    import numpy as np
+    import torch
+    from textattack.models.wrappers import ModelWrapper
+    from textattack.transformations.word_swaps import word_swap_gradient_based as module
+
+    from unfooled.victims.loading import load_victim
+
+    victim: Any = load_victim(f"hf:{_readable_copy(folder)}")
+    words, vectors = victim.vocabulary_vectors()
+    number = {word: at for at, word in enumerate(words)}
+    unknown, padding = len(words), len(words) + 1
+    # Any word without a vector of its own is read as the same unknown one.
+    own = victim.embeddings(["qqzzq"])[0].input
+    table = torch.tensor(np.vstack([vectors, own, np.zeros_like(own)]))
+    embeddings = SimpleNamespace(weight=SimpleNamespace(data=table))
+
+    class WordModelWrapper(ModelWrapper):
+        def __init__(self) -> None:
+            self.model = SimpleNamespace(get_input_embeddings=lambda: embeddings)
+            self.tokenizer = SimpleNamespace(
+                pad_token_id=padding, convert_id_to_word=lambda at: words[at] if at < unknown else ""
+            )
+
+        def __call__(self, texts: Sequence[str]) -> Any:
+            started = time.perf_counter()
+            answer = victim.predict(list(texts))
+            meter.add(len(texts), 0, 0, time.perf_counter() - started)
+            return answer
+
+        def get_grad(self, text: str) -> dict[str, Any]:
+            (found,) = victim.gradients([text], [None])
+            ids = [number.get(word.lower(), unknown) for word in found.words]
+            return {"ids": ids, "gradient": found.vectors}
+
+    module.validate_model_gradient_word_swap_compatibility = lambda _model: None
+    return WordModelWrapper()
+
+
+def _readable_copy(folder: Path) -> Path:
+    """The model with its tokenizer's class by the name that an older transformers knows."""
+    copy = Path(tempfile.mkdtemp(prefix="word-model-")) / folder.name
+    shutil.copytree(folder, copy)
+    config = copy / "tokenizer_config.json"
+    config.write_text(config.read_text().replace("TokenizersBackend", "PreTrainedTokenizerFast"))
+    atexit.register(shutil.rmtree, copy.parent, ignore_errors=True)
+    return copy
+
+
 def leave_out(attack: Any, kinds: Sequence[str]) -> None:
     """Take kinds of edits out of a composite transformation."""
     classes = {
@@ -286,7 +346,12 @@ def stop_when_found(attack: Any) -> None:
     module.differential_evolution = stopping
 
 
+def word_gradients(attack: Any) -> None:
+    """The number of a word is taken for that of a token. Mended by the victim: see `wrap_word_model`."""
+
+
 MENDS: dict[str, Callable[[Any], None]] = {
+    "word-gradients": word_gradients,
     "parents": best_breed,
     "gradients": steady_gradients,
     "places": ranked_places,

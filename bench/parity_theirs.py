@@ -15,7 +15,7 @@ from typing import Any
 
 import parity_parts as parts
 from bench_data import read_jsonl
-from parity_table import Row, row
+from parity_table import WORD_MODEL, Row, row
 from protocol import Meter, one_thread, private_stdout, serve_rows
 from textattack_quirks import explain
 from textattack_side import attack_one, give_encoder, give_masked_lm, give_vectors, isolate, wrap_victim
@@ -82,6 +82,8 @@ def main() -> None:
 
     @cache
     def load_victim(path: Path) -> Any:
+        if path.name == WORD_MODEL:
+            return parts.wrap_word_model(path, meters["victim"])
         return wrap_victim(path, "dynamic", meters["victim"])
 
     def open_row(name: str, victim: Path) -> tuple[Callable[..., Any], Callable[..., str]]:

@@ -172,6 +172,14 @@ def wrap_victim(path: Path, padding: str, meter: Meter) -> Any:
                 logits: torch.Tensor = self.model(**packed).logits
             return logits
 
+        def get_grad(self, text: str) -> Any:
+            tokenizer = self.tokenizer
+            self.tokenizer = lambda texts, **options: tokenizer(texts, **options | {"padding": True})
+            try:
+                return super().get_grad(text)
+            finally:
+                self.tokenizer = tokenizer
+
     model = AutoModelForSequenceClassification.from_pretrained(path).eval()
     watch(model, meter)
     wrapper = HuggingFaceModelWrapper if padding == "shipped" else DynamicWrapper

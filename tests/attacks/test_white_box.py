@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 
 from toys import Answering, attack_one, neighbours, toy_recipe
+from unfooled.attacks.fd import SignSwaps
 from unfooled.attacks.gbda import Gbda
+from unfooled.attacks.geo import ToBoundary, to_boundary
 from unfooled.attacks.hotflip import HotFlip
 from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.goals import Targeted
+from unfooled.attacks.parts.importance import Masking
 from unfooled.attacks.parts.own_words import OwnWords
 from unfooled.attacks.parts.triggers import open_triggers
-from unfooled.core.questions import Counts, Mixed, Mixture, Numbers, Pull, Readable, WordVectors, mark
+from unfooled.core.questions import Along, Counts, Mixed, Mixture, Numbers, Pull, Readable, WordVectors, mark
 from unfooled.core.recipe import Recipe, load_recipe, recipe_from_json, with_setting
 from unfooled.core.result import Result
 from unfooled.core.session import open_inside, require_capabilities
@@ -27,7 +30,8 @@ from unfooled.resources.triggers import Trigger, Triggers
 from unfooled.text import Text
 from unfooled.training.triggers import TriggerLearner, TriggerSettings
 from unfooled.victims.fake import FakeVictim
-from unfooled.victims.torch.mixtures import open_flips, open_mixture
+from unfooled.victims.torch.mixtures import open_flips, open_mixture, open_signs
+from unfooled.victims.torch.oracles import open_head
 from unfooled.victims.torch.whitebox import WordEmbeddings
 from word_toys import VECTORS, VectorVictim
 
@@ -348,3 +352,98 @@ def test_a_bad_trigger_file_is_told(tmp_path: Path, content: str, told: str) -> 
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ResourceError, match=told):
         open_triggers(VectorVictim(), str(path))
+
+
+# -- FD and GEO ------------------------------------------------------------------------------------
+
+
+def along(text: str, words: Sequence[str], *, up: bool = False) -> tuple[int | None, ...]:
+    (found,) = open_signs(SteepVictim(), "")([Along(mark(text), 1, up, tuple(words))])
+    return tuple(found)
+
+
+def test_steps_from_word_to_word_are_compared_with_the_gradient_by_their_signs() -> None:
+    # Class 1 falls along (-, -). great is (2, 1): to good (-, 0), bad (-, -), awful (-, -), odd (-, 0).
+    assert along("great", ["good", "bad", "awful", "odd"]) == (1, 0, 0, 1)
+    assert along("great", ["good", "bad"], up=True) == (3, 4)
+    assert along("great", ["Bad", "unheard"]) == (0, None)
+
+
+def fd(**settings: Any) -> Recipe:
+    return toy_recipe(SignSwaps(**{"candidates": Neighbours()} | settings))
+
+
+def test_fd_takes_the_synonym_that_follows_the_signs_whatever_it_does() -> None:
+    # great -> good (1), odd (1), awful (0): the only word with synonyms, so it is drawn whatever the draw is.
+    result = run(fd(), "great the")
+    assert (result.outcome, result.perturbed, result.queries) == ("success", "awful the", 2)
+    # One round changes one word: 12 - 9 = 3.
+    walk = run(fd(rounds=1), "great great great")
+    assert (walk.outcome, sorted(walk.perturbed.split())) == ("failure", ["awful", "great", "great"])
+    assert walk.queries == 2
+
+
+def test_fd_draws_until_a_word_has_synonyms_and_ends_where_none_has() -> None:
+    for key in range(5):
+        oracles = open_inside(fd().oracles(), victim := SteepVictim()) | {"victim": oracle_for(victim)}
+        oracles["neighbours:counter-fitted"] = neighbours({"great": ("awful",)})
+        result = attack_one(fd(), oracles, "superb odd great", 1, key=key)
+        assert result.perturbed == "superb odd awful"
+        none = attack_one(fd(), oracles, "superb good film", 1, key=key)
+        assert (none.outcome, none.queries, none.perturbed) == ("failure", 1, "superb good film")
+
+
+class HeadVictim(SteepVictim):
+    """The sentence's vector is the sum of the words'; the head is what it is multiplied with."""
+
+    def head_weights(self) -> Numbers:
+        return self.outputs.astype(np.float32)
+
+
+def geo(**settings: Any) -> Recipe:
+    given: dict[str, Any] = {"candidates": Neighbours(), "importance": Masking()} | settings
+    return toy_recipe(ToBoundary(**given))
+
+
+def test_the_nearest_boundary_is_the_one_with_the_shortest_way_there() -> None:
+    weights = np.array([(0, 0), (3, 4), (3, 1)], dtype=np.float32)
+    # To class 0: 1.0 / 5 = 0.2 along -(3, 4)/5; to class 2: 0.9 / 3 = 0.3 along (0, -1).
+    logits = np.array([0.0, 1.0, 0.1])
+    probs = np.exp(logits) / np.exp(logits).sum()
+    assert to_boundary(weights, probs, 1) == pytest.approx([-0.6, -0.8])
+    assert to_boundary(weights, probs, 1, target=2) == pytest.approx([0.0, -1.0])
+
+
+def test_geo_moves_the_most_salient_word_along_the_normal() -> None:
+    # The normal is -(1, 2)/sqrt(5). great (4): good 1, odd 5, awful 9 of it: awful. 4 + 3 - 9 = -2.
+    victim = HeadVictim()
+    result = run(geo(), "great good", victim)
+    assert (result.outcome, result.perturbed) == ("success", "awful good")
+    # The text, two probes, three synonyms of great: their vectors are paid for, the score of the best is not.
+    assert result.queries == 1 + 2 + 3
+    # A word whose synonyms all lie the other way stays: good -> great.
+    table = {"good": ("great",), "film": ("bad",)}
+    oracles = open_inside(geo().oracles(), victim) | {"victim": oracle_for(victim)}
+    oracles["neighbours:counter-fitted"] = neighbours(table)
+    stays = attack_one(geo(), oracles, "good film", 1)
+    assert (stays.outcome, stays.perturbed) == ("failure", "good bad")
+
+
+def test_geo_stops_after_so_many_words() -> None:
+    one = run(geo(most=1), "great great great", HeadVictim())
+    assert (one.outcome, sorted(one.perturbed.split())) == ("failure", ["awful", "great", "great"])
+    two = run(geo(most=2), "great great great", HeadVictim())
+    assert (two.outcome, sorted(two.perturbed.split())) == ("success", ["awful", "awful", "great"])
+    pair = run(geo(), {"premise": "great", "hypothesis": "great film"}, HeadVictim())
+    assert (pair.outcome, pair.fields[0]) == ("success", ("premise", "great"))
+
+
+def test_fd_and_geo_say_what_they_need() -> None:
+    for name, need in (("fd", "gradients"), ("geo", "embeddings")):
+        recipe = load_recipe(name)
+        assert need in recipe.requires()
+        assert recipe_from_json(recipe.to_json()) == recipe
+        with pytest.raises(CapabilityError, match=f"needs {need}"):
+            require_capabilities(recipe, FakeVictim())
+    with pytest.raises(CapabilityError, match="layer that decides"):
+        open_head(SteepVictim(), "")

@@ -159,6 +159,10 @@ def test_a_window_with_another_word_is_the_window_of_the_edited_text(
 
 def test_window_of_a_short_text_is_all_of_it() -> None:
     assert Text(" one two. ").window(0, 15) == "one two"
+    # 0: from the first word to the last, however many; None: all of it.
+    long = Text(f"({'so ' * 50}long).")
+    assert long.window(3, 0) == "so " * 50 + "long"
+    assert long.window(3, None) == long.string
 
 
 def test_deleting_takes_one_space_along() -> None:

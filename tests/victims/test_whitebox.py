@@ -293,6 +293,7 @@ def test_the_sentence_vector_is_what_the_classifier_reads(kind: str) -> None:
     with torch.no_grad():
         logits = last(torch.tensor(vectors)).double()
     assert torch.softmax(logits, -1).numpy() == pytest.approx(victim.predict(TEXTS), abs=1e-5)
+    assert close(victim.head_weights(), last.weight.detach().numpy())
     mean = victim.sentence_vectors(TEXTS, pool="mean")
     assert mean.shape[0] == len(TEXTS)
     with torch.no_grad():

@@ -13,8 +13,8 @@ arXiv:1812.05271.
 Versions
     @textattack  as TextAttack 0.3.11 has it: one drawn bug of each of the first three kinds, one for every
                  letter that has a look-alike (a table of 38 letters, digits and signs, some of which become
-                 other ASCII), angular similarity of the texts from their first word to their last, NLTK's stop
-                 words matched with their case. A blank is never put just before the last letter.
+                 other ASCII), angular similarity of the texts from their first word to their last, NLTK's
+                 stop words matched with their case. A blank is never put just before the last letter.
     @white-box   the same in the order of the loss gradient's length, which is the article's white-box way.
 
 Differences from the article

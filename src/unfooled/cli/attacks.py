@@ -36,7 +36,12 @@ class Attacks(Output):
             print_json([_brief(recipe) for recipe in all_recipes() if recipe.name in names])
             return
         typer.echo(as_text(found))
-        typer.echo("\nThe first version is what the name alone means. `unfooled show NAME` tells the rest.")
+        if found:
+            many = "1 attack" if len(found) == 1 else f"{len(found)} attacks"
+            typer.echo(
+                f"\n{many}. The first version is what the name alone means. `unfooled show NAME` tells the"
+            )
+            typer.echo("rest; --need, --level and --search make the list shorter.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -117,6 +117,19 @@ class Flip(NamedTuple):
     word: str
 
 
+class Along(NamedTuple):
+    """Which of these words, in the place of the marked one, would follow the signs of the gradient?
+
+    Each answer is the L1 distance between the signs of the step from word to word and those that move the
+    class's output up, or down; None for a word that the victim does not read as one token.
+    """
+
+    text: Marked
+    label: int
+    up: bool
+    words: tuple[str, ...]
+
+
 class Mixture(NamedTuple):
     """What would the victim say of a blend of words in each marked place?
 

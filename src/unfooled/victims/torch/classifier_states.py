@@ -226,17 +226,33 @@ class TorchWhiteBox:
             raise CapabilityError(f"{self.name} shows no hidden state for each token", _REMEDY)
         return [state.float().numpy() for state in states]
 
-    def _read_by_head(self, inputs: dict[str, Any]) -> Numbers:
-        """What the last linear layer that makes the logits was given."""
+    def head_weights(self) -> Numbers:
+        """What the last layer multiplies `sentence_vectors` with, [classes, dim], by `labels`."""
         import torch
 
-        given: list[Any] = []
+        ((_, inputs),) = self._groups(self._read([SPECIMEN]))
+        with torch.inference_mode():
+            head, _ = self._by_head(inputs)
+        rows: Numbers = head.weight.detach().float().numpy()
+        return rows[self._order or list(range(len(self.labels)))]
+
+    def _read_by_head(self, inputs: dict[str, Any]) -> Numbers:
+        """What the last linear layer that makes the logits was given."""
+        return self._by_head(inputs)[1]
+
+    def _by_head(self, inputs: dict[str, Any]) -> tuple[Any, Numbers]:
+        """The last linear layer that makes the logits, and what it was given."""
+        import torch
+
+        given: list[tuple[Any, Any]] = []
         heads = [
             module
             for module in self.model.modules()
             if isinstance(module, torch.nn.Linear) and module.out_features == len(self.labels)
         ]
-        handles = [head.register_forward_hook(lambda _, args, __: given.append(args[0])) for head in heads]
+        handles = [
+            head.register_forward_hook(lambda own, args, _: given.append((own, args[0]))) for head in heads
+        ]
         try:
             self.model(**inputs)
         finally:
@@ -244,9 +260,10 @@ class TorchWhiteBox:
                 handle.remove()
         if not given:
             raise CapabilityError(f"{self.name} has no linear layer over its classes", 'use pool="mean"')
-        vectors = given[-1].float().numpy()
+        last, read = given[-1]
+        vectors = read.float().numpy()
         # Decoders score every position and decide by the last one; without padding that is the last token.
-        return np.asarray(vectors[:, -1] if vectors.ndim == 3 else vectors)
+        return last, np.asarray(vectors[:, -1] if vectors.ndim == 3 else vectors)
 
     # -- shared ------------------------------------------------------------------------------------
 

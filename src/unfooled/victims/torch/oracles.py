@@ -97,6 +97,24 @@ class SentenceOracle(_Inside):
         return [steady(row) for row in self.victim.sentence_vectors(list(items), pool=self.pool)]
 
 
+class HeadOracle(_Inside):
+    """Any item → the weights of the last layer, which reads the vectors of `sentence:head`."""
+
+    needs = "embeddings"
+
+    def __init__(self, victim: Victim) -> None:
+        super().__init__(victim)
+        weights = getattr(victim, "head_weights", None)
+        if weights is None:
+            raise CapabilityError(
+                f"{victim.name} does not show the layer that decides", "use a single torch model"
+            )
+        self._weights: Numbers = weights()
+
+    def __call__(self, items: Sequence[Any], /) -> list[Numbers]:
+        return [self._weights] * len(items)
+
+
 def open_gradients(victim: Victim, of: str) -> GradientOracle:
     """`gradients:loss`, `gradients:logit` or `gradients:squared-logits`."""
     require_choice(of or "loss", Of, "the gradient's object")
@@ -117,6 +135,10 @@ def open_sentence_vectors(victim: Victim, pool: str) -> SentenceOracle:
     """`sentence:head` or `sentence:mean`."""
     require_choice(pool or "head", Pool, "the pool")
     return SentenceOracle(victim, pool=cast(Pool, pool or "head"))
+
+
+def open_head(victim: Victim, _: str) -> HeadOracle:
+    return HeadOracle(victim)
 
 
 def steady(values: Numbers) -> Numbers:

@@ -121,9 +121,9 @@ class ProjectionOracle:
         asked = [Pull(*item) for item in items]
         slopes = self._victim.slopes([item.text for item in asked], [item.label for item in asked])
         steepest = [_steepest(slope.vectors) for slope in slopes]
-        signs = _signs(np.array([slope.vectors[at] for slope, at in zip(slopes, steepest, strict=True)]))
+        directions = signs(np.array([slope.vectors[at] for slope, at in zip(slopes, steepest, strict=True)]))
         ways = np.array([[1 if item.up else -1] for item in asked], dtype=np.float32)
-        best = self._best(signs * ways, [item.most for item in asked])
+        best = self._best(directions * ways, [item.most for item in asked])
         rows = to_rows(np.array([slope.scores for slope in slopes]))
         return [Projection(*answer) for answer in zip(rows, steepest, best, strict=True)]
 
@@ -186,7 +186,7 @@ def _steepest(vectors: Numbers) -> int:
     return int(steady(lengths).argmax())
 
 
-def _signs(vectors: Numbers) -> Numbers:
+def signs(vectors: Numbers) -> Numbers:
     """Zero for what is too near to zero, beside its row's largest, to have a sign that can be trusted."""
     sizes = np.abs(vectors)
     least = sizes.max(axis=1, keepdims=True, initial=0.0) * np.float32(_NOISE)
