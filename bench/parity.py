@@ -148,6 +148,21 @@ def measure(row: Row, file: Path, sides: dict[str, Side], args: argparse.Namespa
     return made
 
 
+def explain_again(row: Row, theirs: Side) -> dict[str, Any]:
+    """Tries to explain the differences that no accident known when they were measured could."""
+    known = read_results().get(row.name, {})
+    left = known.get("unexplained", [])
+    if not left:
+        return {}
+    theirs.open_row(row.name, env.HOME / "victims" / row.victim)
+    told = theirs.explain([found["unfooled"] | {"index": found["index"]} for found in left])
+    reasons = Counter(known["reasons"])
+    reasons.update(told)
+    reasons[""] -= len(told)
+    kept = [difference for difference, reason in zip(left, told, strict=True) if not reason]
+    return {"reasons": {reason: count for reason, count in reasons.items() if count}, "unexplained": kept}
+
+
 def measure_speed(row: Row, file: Path, sides: dict[str, Side], count: int) -> dict[str, Any]:
     """The same on MiniLM, a few sentences: seconds beside seconds."""
     slow = replace(row, victim=SPEED_VICTIM, how="rates")
@@ -164,6 +179,7 @@ def main() -> None:
     parser.add_argument("--speed", type=int, default=0, help="also attack MiniLM with so many sentences")
     parser.add_argument("--no-reasons", action="store_true", help="do not run TextAttack again to explain")
     parser.add_argument("--only-speed", action="store_true")
+    parser.add_argument("--explain", action="store_true", help="only explain differences that are left")
     parser.add_argument("--textattack", type=Path, help="interpreter of TextAttack's environment")
     parser.add_argument("--masked-lm", type=Path, help="folder of a masked language model")
     args = parser.parse_args()
@@ -194,7 +210,10 @@ def victims_of(args: argparse.Namespace) -> list[str]:
 
 def keep(row: Row, file: Path, sides: dict[str, Side], args: argparse.Namespace) -> None:
     """Measure one row; its figures are in the file as soon as they are there."""
-    figures = {} if args.only_speed else measure(row, file, sides, args)
+    if args.explain:
+        figures = explain_again(row, sides["textattack"])
+    else:
+        figures = {} if args.only_speed else measure(row, file, sides, args)
     if args.speed:
         figures["speed"] = measure_speed(row, file, sides, args.speed)
     results = read_results()

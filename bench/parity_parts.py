@@ -7,6 +7,7 @@ the same one. A *mend* takes one accident of TextAttack away, where a row of `pa
 from __future__ import annotations
 
 import atexit
+import math
 import shutil
 import sys
 import tempfile
@@ -19,7 +20,7 @@ from typing import Any
 
 from bench_data import ROOT
 from protocol import Meter
-from textattack_quirks import ranked_by_probability
+from textattack_quirks import no_word, ranked_by_probability, replaced
 
 # Unicode's list of intentional look-alikes, as far as ASCII goes: the wheel of TextAttack lacks the file.
 ASCII = "ABEHIKMNOPTXYZCJSacdehipsxyjo!"
@@ -73,16 +74,25 @@ def give_look_alikes() -> None:
 
 
 def give_tagger(around: int = 4) -> None:
-    """NLTK's perceptron in the place of flair: universal tags, by some words to each side as with us."""
+    """NLTK's perceptron in the place of flair: universal tags of two words that might be merged, by a few
+    words to each side of them, as with us."""
     import nltk
     from textattack.shared import AttackedText
+    from textattack.transformations.word_merges import word_merge_masked_lm as module
 
-    def tag(text: Any, index: int) -> str:
-        first = max(0, index - around)
-        tagged = nltk.pos_tag(text.words[first : index + around + 1], tagset="universal")
-        return str(tagged[index - first][1])
+    fits = module.find_merge_index
 
-    AttackedText.pos_of_word_index = tag
+    def mergeable(places: Sequence[tuple[Any, int]]) -> list[int]:
+        found = []
+        for text, index in places[:-1]:
+            first = max(0, index - around)
+            tagged = nltk.pos_tag(text.words[first : index + around + 2], tagset="universal")
+            if fits([tag for _, tag in tagged[index - first : index - first + 2]]):
+                found.append(index)
+        return found
+
+    AttackedText.pos_of_word_index = lambda text, index: (text, index)
+    module.find_merge_index = mergeable
 
 
 def our_synonyms(files: Path) -> Any:
@@ -286,6 +296,36 @@ def whole_text(attack: Any) -> None:
     attack.search_method.truncate_words_to = None
 
 
+def whole_masked_text(attack: Any) -> None:
+    """Where a word is inserted or two are merged, the language model does not see what stands behind the last
+    word, or before the first. Mended: it reads the whole text, as where a word is replaced."""
+    from textattack.shared import AttackedText
+
+    window = AttackedText.text_window_around_index
+
+    def all_of_it(text: Any, index: int, size: float) -> str:
+        return str(text.text if math.isinf(size) else window(text, index, size))
+
+    _while_attacking(attack, AttackedText, "text_window_around_index", all_of_it)
+
+
+def whole_words(attack: Any) -> None:
+    """Pieces of words lose their mark and count as words. Mended: pieces are no candidates."""
+    from textattack.shared import utils
+
+    _while_attacking(attack, utils, "strip_BPE_artifacts", no_word)
+
+
+def _while_attacking(attack: Any, owner: Any, name: str, function: Any) -> None:
+    run = attack.attack
+
+    def attacked(*args: Any) -> Any:
+        with replaced(owner, name, function):
+            return run(*args)
+
+    attack.attack = attacked
+
+
 def count_distinct(attack: Any) -> None:
     """Every text asked counts, however often: a population that has become one text is paid for sixty times.
     Mended: a text counts, also for the budget, when it is asked for the first time."""
@@ -357,6 +397,8 @@ MENDS: dict[str, Callable[[Any], None]] = {
     "places": ranked_places,
     "flips": rank_by_probability,
     "whole-text": whole_text,
+    "whole-mask": whole_masked_text,
+    "whole-words": whole_words,
     "repeats": count_distinct,
     "evolution": stop_when_found,
 }

@@ -63,6 +63,8 @@ PART_NAMES = {
     "trigram": "trigram language model",
     "places": "after a deletion, the words' numbers follow the words",
     "flips": "words are ranked by p(true class), also where a deletion flips the label; equals by place",
+    "whole-mask": "the language model reads the text to its end also where words are inserted or merged",
+    "whole-words": "pieces of words are no candidates",
     "word-gradients": "the gradient of a word is that of its own token, without dropout",
     "whole-text": "the gradient is that of the whole text, not of the text up to its last editable word",
     "lemmas": "base forms by our rules",
@@ -126,6 +128,7 @@ TEXTATTACK = (
         "clare@textattack",
         "texts",
         parts=("encoder", "masked-lm", "tagger"),
+        mends=("whole-mask", "whole-words"),
         longest=14,
     ),
     _textattack(

@@ -13,6 +13,7 @@ flips     Deletions that flip the label score 0 in input reduction, whatever p(t
 lemmas    NLTK's rules find base forms that ours do not, and the other way round. Removed: ours.
 blank     A word behind a bracket or a quotation mark leaves its blank when it is taken out: "( ." and not
           "(.". Removed: the blank behind goes.
+marks     Pieces that are put together to "script." count as one word. Removed: they do not.
 pieces    Pieces of words that the masked language model predicts lose their mark and count as words: "##s"
           becomes the candidate "s". Removed: pieces are no candidates.
 """
@@ -31,6 +32,7 @@ REASONS = {
     "flips": "deletions that flip the label all count the same when words are ranked",
     "lemmas": "NLTK finds other base forms of a word",
     "blank": "a word behind a bracket or quotation mark leaves its blank when it is taken out",
+    "marks": "TextAttack takes a word with a punctuation mark at its end for a word",
     "pieces": "TextAttack takes pieces of words for words",
 }
 
@@ -131,6 +133,12 @@ def rounded_score(goal: Any, output: Any, _text: Any) -> float:
     return round(1.0 - round(float(output[goal.ground_truth_output]), 6), 6)
 
 
+def only_one_word(text: str) -> bool:
+    from textattack.shared import utils
+
+    return bool(utils.words_from_text(text) == [text])
+
+
 def no_word(_token: str, _model_type: str) -> str:
     return ""
 
@@ -156,6 +164,7 @@ def accidents() -> dict[str, list[tuple[Any, str, Any]]]:
         ],
         "score": [(UntargetedClassification, "_get_score", rounded_score)],
         "blank": [(AttackedText, "delete_word_at_index", taking_blanks(AttackedText.delete_word_at_index))],
+        "marks": [(utils, "is_one_word", only_one_word)],
         "pieces": [(utils, "strip_BPE_artifacts", no_word)],
     }
 
