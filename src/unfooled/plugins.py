@@ -31,6 +31,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "a2t": "unfooled.attacks.a2t:A2T",
         "a2t-mlm": "unfooled.attacks.a2t:A2T_MLM",
         "textbugger": "unfooled.attacks.textbugger:RECIPES",
+        "hlbb": "unfooled.attacks.hlbb:RECIPES",
         "tack-on": "unfooled.attacks.tack_on:RECIPES",
         "strongest-words": "unfooled.attacks.strongest_words:RECIPES",
         "jsma": "unfooled.attacks.jsma:RECIPES",
