@@ -32,6 +32,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "a2t-mlm": "unfooled.attacks.a2t:A2T_MLM",
         "textbugger": "unfooled.attacks.textbugger:RECIPES",
         "hlbb": "unfooled.attacks.hlbb:RECIPES",
+        "decision-learner": "unfooled.attacks.decision_learner:RECIPES",
         "tack-on": "unfooled.attacks.tack_on:RECIPES",
         "strongest-words": "unfooled.attacks.strongest_words:RECIPES",
         "jsma": "unfooled.attacks.jsma:RECIPES",

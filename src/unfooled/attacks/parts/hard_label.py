@@ -39,15 +39,18 @@ class Ground:
         self.original = a.original
         self.words = {place: tuple(options) for place, options in words.items() if options}
         self.places = list(self.words)
+        self.asked: list[Scored] = []
         self._encoder = encoder
 
     def changed(self, text: Text) -> list[int]:
         """Places whose word is not the original one."""
         return [place for place in self.places if text.words[place] != self.original.words[place]]
 
-    def back(self, text: Text, place: int) -> Text:
-        """With the original word in that place."""
-        return text.replace(place, self.original.words[place])
+    def back(self, text: Text, *places: int) -> Text:
+        """With the original words in these places."""
+        for place in places:
+            text = text.replace(place, self.original.words[place])
+        return text
 
     def drawn(self, places: Iterable[int]) -> Text:
         """The original with a drawn candidate in each of the places."""
@@ -67,7 +70,9 @@ class Ground:
     def ask(self, texts: Sequence[Text]) -> Program[list[Scored]]:
         """What the victim decides, with the similarity of each text."""
         similarities = yield from self.similarities(texts)
-        return (yield from self.a.score(texts, similarities))
+        found = yield from self.a.score(texts, similarities)
+        self.asked += found
+        return found
 
     def flips(self, text: Text) -> Program[Scored | None]:
         """The text with its similarity if it flips the label, else None."""
@@ -146,3 +151,24 @@ def reduce(ground: Ground, now: Scored) -> Program[Scored]:
                 break
             now = shorter
     return now
+
+
+def more_similar(ground: Ground, now: Scored, place: int) -> Program[Scored | None]:
+    """The most similar text that differs in this place alone, its original word included, and keeps the flip.
+
+    Asks the most similar first and stops at the first flip; None where no more similar one flips.
+    """
+    present, original = now.text.words[place], ground.original.words[place]
+    words = dict.fromkeys([original, *ground.words[place]])
+    texts = [now.text.replace(place, word) for word in words if word != present]
+    similarities = yield from ground.similarities(texts)
+    nearer = sorted(
+        ((-value, number) for number, value in enumerate(similarities) if value > (now.similarity or 0.0))
+    )
+    for _, number in nearer:
+        if texts[number] == ground.original:
+            continue
+        flipped = yield from ground.flips(texts[number])
+        if flipped is not None:
+            return flipped
+    return None
