@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unfooled.attacks.parts.belief import Floats
 from unfooled.attacks.parts.candidates import Candidates, Neighbours, drawn
 from unfooled.attacks.parts.constraints import Constraint, SamePartOfSpeech, on_scale
 from unfooled.attacks.parts.limits import MinLetters, OnlyTags
@@ -172,3 +173,16 @@ def more_similar(ground: Ground, now: Scored, place: int) -> Program[Scored | No
         if flipped is not None:
             return flipped
     return None
+
+
+def word_vectors(ground: Ground, table: str) -> Program[dict[str, Floats]]:
+    """The vector of every word that stands or may stand in a place, as it is written, where it has one."""
+    words = dict.fromkeys(
+        word for place in ground.places for word in (ground.original.words[place], *ground.words[place])
+    )
+    found = yield from ask(f"vectors:{table}", [word.lower() for word in words])
+    return {
+        word: np.asarray(vector, dtype=np.float64)
+        for word, vector in zip(words, found, strict=True)
+        if vector is not None
+    }
