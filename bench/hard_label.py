@@ -3,10 +3,11 @@
     python bench/hard_label.py MODEL --data mr --limit 100 --budget 1000 --encoder potion \
         --attacks hlbb texthoaxer hqa limeattack --out .bench/hard-label/lstm-mr
 
-The model tells its decision only. Every attack gets the same rows, candidates and encoder. What a budget below
-`--budget` finds is read off the curve that each result keeps. Similarities are compared with those of the
-first attack over the rows that both broke by then, with the interval of the mean difference. `--check` measures
-the texts found in the end with another encoder, which no attack has raised. The same command goes on.
+The model tells its decision only. Every attack gets the same rows, candidates and encoder. What a budget
+below `--budget` finds is read off the curve that each result keeps. Similarities are compared with those of
+the first attack over the rows that both broke by then, with the interval of the mean difference. `--check`
+measures the texts found in the end with another encoder, which no attack has raised. The same command goes
+on.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from suite import Decides
-
 from unfooled.core.curve import Point, best_within, curve_of
 from unfooled.core.recipe import load_recipe, with_everywhere
 from unfooled.core.result import ATTACKED, Result
@@ -110,14 +110,19 @@ def main() -> None:
         ends[name] = {"queries": mean([result.queries for result in results]), "errors": run.summary().errors}
         if options.check:
             encoder = open_encoder(options.check)
-            pairs = zip(*(encoder([text(result) for result in won]) for text in (_before, _after)), strict=True)
+            pairs = zip(
+                *(encoder([text(result) for result in won]) for text in (_before, _after)), strict=True
+            )
             ends[name][f"similarity by {options.check}"] = mean([float(old @ new) for old, new in pairs])
         print(name, json.dumps(ends[name]), flush=True)
     table = compared(curves, options.budget)
     for row in table:
         print(json.dumps(row))
     (options.out / "table.json").write_text(
-        json.dumps({"model": options.model, "encoder": options.encoder, "ends": ends, "table": table}, indent=2) + "\n"
+        json.dumps(
+            {"model": options.model, "encoder": options.encoder, "ends": ends, "table": table}, indent=2
+        )
+        + "\n"
     )
 
 

@@ -15,10 +15,11 @@ Versions
 
 Differences from the authors' code
     - Queries are distinct texts asked; theirs count the children kept, not those asked about.
-    - Candidates have the part of speech of the original word, from the start on; theirs only when they mutate.
-    - Similarity is the cosine of the whole text by the encoder named (MiniLM), theirs 1 - arccos of USE vectors,
-      in a window of 40 words when a word mutates. Synonyms less similar than the present word are not asked
-      about, and neither is a child less similar than its first parent.
+    - Candidates have the part of speech of the original word, from the start on; theirs only when they
+      mutate.
+    - Similarity is the cosine of the whole text by the encoder named (MiniLM), theirs 1 - arccos of USE
+      vectors, in a window of 40 words when a word mutates. Synonyms less similar than the present word are
+      not asked about, and neither is a child less similar than its first parent.
     - Where an end is reached early, queries of the budget are left over.
 """
 
@@ -61,7 +62,9 @@ class HardLabelGenetic(HardLabel):
             members = yield from self._generation(ground, members, left)
             idle = 0 if _by_similarity(members[0]) < _by_similarity(best) else idle + 1
 
-    def _generation(self, ground: Ground, members: Sequence[Scored], left: dict[int, int]) -> Program[list[Scored]]:
+    def _generation(
+        self, ground: Ground, members: Sequence[Scored], left: dict[int, int]
+    ) -> Program[list[Scored]]:
         """The best survives; all others are replaced by children, each mutated in one place."""
         children = yield from breed(ground, members, self.size - 1)
         mutations = []

@@ -1,15 +1,17 @@
-"""HQA-Attack: decisions only; words put back, then each changed word exchanged along a direction of similarity.
+"""HQA-Attack: decisions only; words put back, then each changed word exchanged along a direction of
+similarity.
 
-Liu, Xu, Zhang, Xu, Zhang, Ma, Chen, Yu, Zhang: *HQA-Attack: Toward High Quality Black-Box Hard-Label Adversarial
-Attack on Text*, NeurIPS 2023, arXiv:2402.01806.
+Liu, Xu, Zhang, Xu, Zhang, Ma, Chen, Yu, Zhang: *HQA-Attack: Toward High Quality Black-Box Hard-Label
+Adversarial Attack on Text*, NeurIPS 2023, arXiv:2402.01806.
 
     1. A random start that flips the label, as HLBB's; put back original words, the most similar first.
     2. Go through the changed places in an order drawn by softmax(1 + cosine of old and new word).
-    3. Ask about 5 drawn synonyms and take the most similar that flips; from 5 near neighbours of it (cosine over
-       0.8) estimate in which direction of the vectors the similarity rises.
-    4. Ask about the original word's synonyms in order of agreement with that direction; the first that flips is
-       put into the original, place after place, until that flips.
-    5. 100 rounds; after 3 without change go 3 to 5 states back. One changed word: try all its synonyms, and stop.
+    3. Ask about 5 drawn synonyms and take the most similar that flips; from 5 near neighbours of it (cosine
+       over 0.8) estimate in which direction of the vectors the similarity rises.
+    4. Ask about the original word's synonyms in order of agreement with that direction; the first that
+       flips is put into the original, place after place, until that flips.
+    5. 100 rounds; after 3 without change go 3 to 5 states back. One changed word: try all its synonyms, and
+       stop.
 
 Versions
     @paper  the steps above.
@@ -18,7 +20,8 @@ Differences from the authors' code
     - Queries are distinct texts asked, as there. Candidates have the original word's part of speech.
     - Similarity is the cosine of whole texts by the encoder named (MiniLM), theirs of USE vectors.
     - Where a word has fewer than 5 near neighbours those that there are serve; theirs raises an error.
-    - A round whose text does not flip gives way to the text it began with; theirs mixes the two until it flips.
+    - A round whose text does not flip gives way to the text it began with; theirs mixes the two until it
+      flips.
 """
 
 from __future__ import annotations
@@ -91,7 +94,7 @@ class AlongDirections(HardLabel):
         return now
 
     def _round(self, ground: Ground, vectors: Mapping[str, Floats], now: Scored) -> Program[Scored]:
-        """The original with the exchanged words, place after place, until it flips; else the text as it was."""
+        """The original with the exchanged words, place after place, until it flips; else the present text."""
         places = ground.changed(now.text)
         old, new = ground.original.words, now.text.words
         near = [1.0 + _cosine(vectors.get(old[place]), vectors.get(new[place])) for place in places]
@@ -99,13 +102,16 @@ class AlongDirections(HardLabel):
         built = ground.original
         for number in order.tolist():
             place = places[number]
-            built = built.replace(place, (yield from self._exchanged(ground, vectors, now.text, place)))
+            word = yield from self._exchanged(ground, vectors, now.text, place)
+            built = built.replace(place, word)
             flipped = yield from ground.flips(built)
             if flipped is not None:
                 return flipped
         return now
 
-    def _exchanged(self, ground: Ground, vectors: Mapping[str, Floats], text: Text, place: int) -> Program[str]:
+    def _exchanged(
+        self, ground: Ground, vectors: Mapping[str, Floats], text: Text, place: int
+    ) -> Program[str]:
         """The word that takes this place."""
         words = ground.words[place]
         picked = ground.a.rng.permutation(len(words))[: self.draws].tolist()
@@ -114,15 +120,16 @@ class AlongDirections(HardLabel):
         if not flips:
             return text.words[place]
         middle = max(flips, key=lambda scored: scored.similarity or 0.0)
-        word = middle.text.words[place]
+        word: str = middle.text.words[place]
         direction = yield from self._direction(ground, middle, place)
         if direction is None or word not in vectors:
             return word
-        options = [option for option in words if option in vectors]
-        agree = [-round(_cosine(direction, vectors[option] - vectors[word]), 6) for option in options]
+        options = [near for near in words if near in vectors]
+        agree = [-round(_cosine(direction, vectors[near] - vectors[word]), 6) for near in options]
         for number in np.argsort(np.array(agree), kind="stable").tolist():
-            if (yield from ground.flips(text.replace(place, options[number]))) is not None:
-                return options[number]
+            option: str = options[number]
+            if (yield from ground.flips(text.replace(place, option))) is not None:
+                return option
         return word
 
     def _direction(self, ground: Ground, middle: Scored, place: int) -> Program[Floats | None]:

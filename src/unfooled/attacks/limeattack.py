@@ -10,14 +10,15 @@ arXiv:2308.00319.
     5. Else the next beam is a third of the most similar texts, a third of the least similar, a third drawn.
 
 Versions
-    @paper  the steps above. Their figures are for at most 100 queries and 10 % of the words changed: `--budget
+    @paper  the steps above. Their figures are for at most 100 queries and 10 % of the words changed:
+    `--budget
             100` and `search.share=0.1`.
 
 Differences from the authors' code
-    - All texts of a step are asked and paid for. Theirs count a step up to its first flip, and measure similarity
-      by a constant 1, so that the thirds are those of the order in which they were made.
-    - Candidates have the original word's part of speech (an option of theirs); words of one or two letters and
-      others than nouns, verbs, adjectives and adverbs stay.
+    - All texts of a step are asked and paid for. Theirs count a step up to its first flip, and measure
+      similarity by a constant 1, so that the thirds are those of the order in which they were made.
+    - Candidates have the original word's part of speech (an option of theirs); words of one or two letters
+      and others than nouns, verbs, adjectives and adverbs stay.
     - Similarity is the cosine of whole texts by the encoder named (MiniLM).
 """
 
@@ -38,6 +39,8 @@ from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe, recipe_versions
 from unfooled.text import Text
 
+_BY_LIME = Lime()
+
 
 @dataclass(frozen=True, kw_only=True)
 class LimeBeam(HardLabel):
@@ -46,7 +49,7 @@ class LimeBeam(HardLabel):
     `share` bounds the words changed, as a share of all; None does not.
     """
 
-    importance: Importance = Lime()
+    importance: Importance = _BY_LIME
     width: int = 10
     share: float | None = None
 

@@ -4,11 +4,12 @@ Yu, Wang, Che, He: *TextHacker: Learning based Hybrid Local Search Algorithm for
 Attack*, Findings of EMNLP 2022, arXiv:2201.08193.
 
     1. All words drawn among their synonyms, again and again, until the label flips.
-    2. A weight for each place and word: a step from word f to word t that keeps the flip lowers f's by 1 and raises
-       t's by 1/2; one that loses it does the opposite.
-    3. Four texts, each reached by up to 8 local steps: a few places, drawn by 1 - sigmoid(sum of weights), go back to
-       the original (half of the time) or to a word drawn by its weight.
-    4. Two texts are recombined, each place from either by its weight; the four with fewest words changed go on.
+    2. A weight for each place and word: a step from word f to word t that keeps the flip lowers f's by 1
+       and raises t's by 1/2; one that loses it does the opposite.
+    3. Four texts, each reached by up to 8 local steps: a few places, drawn by 1 - sigmoid(sum of weights),
+       go back to the original (half of the time) or to a word drawn by its weight.
+    4. Two texts are recombined, each place from either by its weight; the four with fewest words changed go
+       on.
     5. Until one word is changed, or the budget is spent.
 
 Versions
@@ -16,8 +17,8 @@ Versions
 
 Differences from the authors' code
     - Queries are distinct texts asked. Candidates have the original word's part of speech.
-    - The result is the most similar flip it met, by the encoder named (MiniLM); the search itself looks at the
-      number of words changed alone, as theirs.
+    - The result is the most similar flip it met, by the encoder named (MiniLM); the search itself looks at
+      the number of words changed alone, as theirs.
     - It ends after 20 rounds that changed nothing; theirs goes on until the budget of 2,000 is spent.
 """
 
@@ -36,13 +37,14 @@ from unfooled.core.recipe import Recipe, recipe_versions
 from unfooled.text import Text
 
 Weights = dict[tuple[int, str], float]
+_FEW = Neighbours(most=4, min_cosine=0.5)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedSteps(HardLabel):
     """Local steps and recombination, both drawn by weights that decisions move."""
 
-    candidates: Candidates = Neighbours(most=4, min_cosine=0.5)
+    candidates: Candidates = _FEW
     size: int = 4
     steps: int = 8
     most_places: int = 5
@@ -67,7 +69,7 @@ class LearnedSteps(HardLabel):
             before = [member.text for member in members]
             grown = list(members)
             for member in members:
-                grown.append((yield from self._local(ground, weights, member)))
+                grown += [(yield from self._local(ground, weights, member))]
             for _ in range(self.size):
                 child = yield from self._child(ground, weights, members)
                 grown += [] if child is None else [child]
@@ -85,7 +87,9 @@ class LearnedSteps(HardLabel):
             chances = [_sigmoid(-self._sum(ground, weights, place)) for place in changed]
             total = sum(chances)
             count = int(rng.integers(1, max(2, min(self.most_places, len(changed)))))
-            picked = rng.choice(len(changed), size=count, replace=False, p=[chance / total for chance in chances])
+            picked = rng.choice(
+                len(changed), size=count, replace=False, p=[chance / total for chance in chances]
+            )
             text = member.text
             restore = rng.random() < 0.5
             for number in picked.tolist():

@@ -4,8 +4,8 @@ Ye, Miao, Wang, Ma: *TextHoaxer: Budgeted Hard-Label Adversarial Attacks on Text
 
     1. A random start that flips the label, and words put back, as HLBB does.
     2. The rows of a matrix are how far the vector of each changed word has moved from the original one.
-    3. Add noise, take the nearest candidate of each row, and put these into the original, the longest rows first,
-       until it flips; the slope of the similarity is the gradient along the noise.
+    3. Add noise, take the nearest candidate of each row, and put these into the original, the longest rows
+       first, until it flips; the slope of the similarity is the gradient along the noise.
     4. Step along it (and towards zero), and place the words again; then weigh the rows by how much similarity
        putting each back would restore, and place them once more.
     5. Keep the most similar flip; 100 rounds.
@@ -79,7 +79,7 @@ class MovedVectors(HardLabel):
     def _weighed(
         self, ground: Ground, vectors: Mapping[str, Floats], weights: dict[int, float], found: Scored
     ) -> Program[tuple[list[int], Floats] | None]:
-        """The rows of the text, each scaled as its weight changes: what restores similarity if put back shrinks."""
+        """The rows, each scaled as its weight changes: what restores similarity when put back, shrinks."""
         places = [place for place in ground.changed(found.text) if ground.original.words[place] in vectors]
         if not places:
             return None

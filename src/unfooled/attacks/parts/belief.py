@@ -1,8 +1,8 @@
-"""What decisions teach about swaps: a Bayesian probit regression that learns from one flip, or none, at a time.
+"""What decisions teach about swaps: a Bayesian probit regression that learns from one decision at a time.
 
 A text's tendency to flip is taken as a sum: one number for the text as it is, and for each swapped word its
-features times weights that are not known. Each decision moves the weights' mean and narrows their covariance, by
-matching moments (assumed density filtering): a step in closed form, the same on every machine order.
+features times weights that are not known. Each decision moves the weights' mean and narrows their
+covariance by matching moments (assumed density filtering), a step in closed form.
 """
 
 from __future__ import annotations
@@ -32,13 +32,17 @@ class Belief:
         margin = sign * float(self.mean @ features) / width
         surprise = _hazard(margin)
         self.mean = self.mean + (sign * surprise / width) * reach
-        self.covariance = self.covariance - (surprise * (margin + surprise) / width**2) * np.outer(reach, reach)
+        self.covariance = self.covariance - (surprise * (margin + surprise) / width**2) * np.outer(
+            reach, reach
+        )
         self._root = None
 
     def draw(self, rng: np.random.Generator, spread: float = 1.0) -> Floats:
         """Weights as they might be; `spread` widens or narrows the doubt."""
         if self._root is None:
-            self._root = np.linalg.cholesky(self.covariance + 1e-9 * np.eye(len(self.mean)))
+            self._root = np.asarray(
+                np.linalg.cholesky(self.covariance + 1e-9 * np.eye(len(self.mean))), dtype=np.float64
+            )
         return np.asarray(self.mean + spread * (self._root @ rng.standard_normal(len(self.mean))))
 
 
@@ -53,8 +57,8 @@ def _hazard(margin: float) -> float:
 def cheapest_flip(bias: float, effects: Floats, costs: Floats) -> list[tuple[int, int]]:
     """The swaps, one at most per place, whose effects lift `bias` above 0 at the least sum of costs, nearly.
 
-    Rows are places, columns options; an option that is not there has an effect of minus infinity. Nothing where
-    all together do not. Found by a price on cost: each place takes its best option at that price.
+    Rows are places, columns options; an option that is not there has an effect of minus infinity. None where
+    all together do not lift it. Found by a price on cost: each place takes its best option at that price.
     """
     rows = np.arange(len(effects))
 
@@ -63,7 +67,9 @@ def cheapest_flip(bias: float, effects: Floats, costs: Floats) -> list[tuple[int
         best = net.argmax(axis=1)
         taken = net[rows, best] > 0.0
         places = rows[taken].tolist()
-        return list(zip(places, best[taken].tolist(), strict=True)), bias + float(effects[rows, best][taken].sum())
+        return list(zip(places, best[taken].tolist(), strict=True)), bias + float(
+            effects[rows, best][taken].sum()
+        )
 
     chosen, lift = at_price(0.0)
     if lift <= 0.0:

@@ -1,4 +1,5 @@
-"""What attacks by decisions alone have in common: candidates, a start that flips the label, putting words back.
+"""What attacks by decisions alone have in common: candidates, a start that flips the label, putting words
+back.
 
     survey   which words may stand in each place; found once, on the original
     start    random words until the label flips: success is decided here
@@ -6,8 +7,9 @@
              flipped
     refine   what each attack does with the rest of its queries: a more similar text that still flips
 
-Similarity is that of a sentence encoder over the whole text and costs no query; it goes with every text asked,
-so that the attempt keeps the most similar flip whenever the budget ends, and the curve on the way there.
+Similarity is that of a sentence encoder over the whole text and costs no query; it goes with every text
+asked, so that the attempt keeps the most similar flip whenever the budget ends, and the curve on the way
+there.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from unfooled.errors import BudgetExhaustedError
 from unfooled.text import Text
 
 CONTENT_WORDS = (MinLetters(3), OnlyTags(), SamePartOfSpeech())
+NEAREST = Neighbours(most=50, min_cosine=-1.0)
 MOST_STARTS = 2500  # of all words at once, before a text is given up
 
 
@@ -85,10 +88,11 @@ class Ground:
 class HardLabel(ABC):
     """A search that reads decisions only; `refine` is what attacks differ in.
 
-    `encoder` measures the similarity that is raised. All candidates are found once, in the original's context.
+    `encoder` measures the similarity that is raised. All candidates are found once, in the original's
+    context.
     """
 
-    candidates: Candidates = Neighbours(most=50, min_cosine=-1.0)
+    candidates: Candidates = NEAREST
     constraints: tuple[Constraint, ...] = CONTENT_WORDS
     encoder: str = "minilm"
 
@@ -143,7 +147,11 @@ def reduce(ground: Ground, now: Scored) -> Program[Scored]:
     """
     while len(changed := ground.changed(now.text)) > 1:
         probes = yield from ground.ask([ground.back(now.text, place) for place in changed])
-        spare = [(-(probe.similarity or 0.0), place) for probe, place in zip(probes, changed, strict=True) if probe.success]
+        spare = [
+            (-(probe.similarity or 0.0), place)
+            for probe, place in zip(probes, changed, strict=True)
+            if probe.success
+        ]
         if not spare:
             break
         for _, place in sorted(spare):

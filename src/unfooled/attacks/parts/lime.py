@@ -1,8 +1,9 @@
 """LIME's word weights: how much each word speaks for the true class, from texts with words left out.
 
 Ribeiro, Singh, Guestrin: *"Why Should I Trust You?": Explaining the Predictions of Any Classifier*, KDD 2016,
-arXiv:1602.04938. A weighted ridge regression of the goal's score on which words are there; texts nearer to the
-original weigh more, by an exponential kernel on the cosine distance. Works on decisions as on probabilities.
+arXiv:1602.04938. A weighted ridge regression of the goal's score on which words are there; texts nearer to
+the original weigh more, by an exponential kernel on the cosine distance. Works on decisions as on
+probabilities.
 """
 
 from __future__ import annotations
