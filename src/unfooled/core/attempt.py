@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from unfooled.core.curve import Point, curve_facts
 from unfooled.core.program import Program, ask
 from unfooled.core.result import NO_CLASS, Outcome, Result, decided
 from unfooled.errors import BudgetExhaustedError
@@ -55,8 +56,9 @@ class Attempt:
         self.abstained: Scored | None = None  # the first edited text that the victim has no class for
         self.note = ""  # why a search gave up, where that is not obvious
         self.facts: dict[str, float] = {}  # what else a search found out; written into the result
+        self.curve: list[Point] | None = None  # of a search that goes on after a success; its list is filled
         self.watch: Watch | None = None  # told of every score; changes nothing
-        self._charged: set[Hashable] = set()
+        self._charged: dict[Hashable, int] = {}  # which query each text was, from 1
         self._tried: set[Hashable] = set()
         self._known: dict[Hashable, Any] = {}
 
@@ -125,6 +127,7 @@ class Attempt:
             ]
         if not probe and scored:
             self._tried.update(keys[place] for place in places)
+            self._follow(scored, [self._charged[keys[place]] for place in places])
             self.best = most_similar([*scored, *([self.best] if self.best else [])])
             if self.abstained is None:
                 self.abstained = next((text for text in scored if _is_tie(text.probs)), None)
@@ -161,8 +164,20 @@ class Attempt:
         """Charge what was not paid for before. Returns what the budget cannot pay."""
         unpaid = [key for key in dict.fromkeys(keys) if key not in self._charged]
         room = len(unpaid) if self.room is None else self.room
-        self._charged.update(unpaid[:room])
+        first = len(self._charged) + 1
+        self._charged.update((key, first + number) for number, key in enumerate(unpaid[:room]))
         return set(unpaid[room:])
+
+    def _follow(self, scored: Sequence[Scored], numbers: Sequence[int]) -> None:
+        """Adds each text to the curve that reaches the goal and is more similar than all before it."""
+        if self.curve is None:
+            return
+        for candidate, number in zip(scored, numbers, strict=True):
+            similarity = candidate.similarity
+            if not candidate.success or similarity is None:
+                continue
+            if not self.curve or similarity > self.curve[-1].similarity:
+                self.curve.append(Point(number, similarity, candidate.text.changes))
 
     def spent(self) -> BudgetExhaustedError:
         """What ends a search whose budget pays for no more."""
@@ -282,7 +297,7 @@ def conclude(a: Attempt, outcome: Outcome, start: Scored | None, final: Scored |
         tried=a.tried,
         similarity=end.similarity if end else None,
         note=note,
-        facts=tuple(sorted(a.facts.items())),
+        facts=tuple(sorted((a.facts | curve_facts(a.curve or ())).items())),
         output=start.output if start else "",
         perturbed_output=end.output if end else "",
     )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unfooled.core import curve
 from unfooled.core.result import ATTACKED, OUTCOMES, Result, decided
 from unfooled.metrics.summary import Rate
 from unfooled.rates import confusion as counted
@@ -37,17 +38,21 @@ class ResultColumns:
     queries: Column  # nan where nobody told them
     similarity: Column  # nan where nothing was measured
     only: int = _NONE  # the class whose rows alone were attacked
+    curves: tuple[tuple[curve.Point, ...], ...] = ()  # of attacks that go on after a success; else empty ones
 
     @classmethod
     def read(cls, results: Iterable[Result], *, only: int = _NONE) -> ResultColumns:
-        rows = [_row(result) for result in results]
+        rows, curves = [], []
+        for result in results:
+            rows.append(_row(result))
+            curves.append(tuple(curve.curve_of(result.facts)))
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(_NAMES)
         kinds = (np.float64 if name in _REAL else np.int64 for name in _NAMES)
         given: dict[str, Any] = {
             name: np.array(column, dtype=kind)
             for name, column, kind in zip(_NAMES, columns, kinds, strict=True)
         }
-        return cls(**given, only=only)
+        return cls(**given, only=only, curves=tuple(curves))
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -79,6 +84,13 @@ class ResultColumns:
         """Right before the attack, wrong after it."""
         flags: Flags = self.right_before & (self.after != self.label)
         return flags
+
+    @property
+    def needed(self) -> Column:
+        """Queries until the first success, of attacks that went on after it; else all of them."""
+        first = [points[0].queries if points else math.nan for points in self.curves]
+        firsts = np.array(first, dtype=np.float64)
+        return np.where(np.isfinite(firsts), firsts, self.queries) if len(firsts) else self.queries
 
     @property
     def share(self) -> Column:

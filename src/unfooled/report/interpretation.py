@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
@@ -24,7 +24,8 @@ from unfooled.metrics.columns import (
     query_limits,
 )
 from unfooled.metrics.measures import parse_measure
-from unfooled.metrics.summary import Summary
+from unfooled.metrics.progress import MARKS, Progress, progress
+from unfooled.metrics.summary import Mean, Summary
 from unfooled.metrics.validity.accuracy import VALID
 from unfooled.metrics.validity.second_judge import SECOND
 from unfooled.report.charts import ChartLine, bar_chart, line_chart, matrix
@@ -236,6 +237,7 @@ def charts(views: Sequence[View]) -> list[Chart]:
     """Every picture that the runs have numbers for."""
     attacked = [view for view in views if view.summary.attacked and not view.summary.writes]
     found = [_over_share(attacked), _over_queries(attacked), _over_similarity(attacked)]
+    found += _anytime(attacked)
     names = dict.fromkeys(name for view in attacked for name in view.measures)
     found += [
         _over_measure(attacked, name) for name in names if not name.startswith(("changed-pos", VALID, SECOND))
@@ -261,7 +263,7 @@ def _over_share(views: Sequence[View]) -> Chart | None:
 def _over_queries(views: Sequence[View]) -> Chart | None:
     views = [view for view in views if np.isfinite(view.ledger.queries[view.ledger.attacked]).all()]
     limits = sorted({limit for view in views for limit in query_limits(view.ledger)})
-    curves = [(view, accuracy_at_most(view.ledger, view.ledger.queries, limits)) for view in views]
+    curves = [(view, accuracy_at_most(view.ledger, view.ledger.needed, limits)) for view in views]
     return _curve(
         curves,
         title="Accuracy against the query budget",
@@ -282,6 +284,71 @@ def _over_similarity(views: Sequence[View]) -> Chart | None:
         form="{:.2f}",
         caption="How many successes stay close to the original, on the scale of the attack's own constraint; "
         "texts whose similarity was not measured do not count.",
+    )
+
+
+def _anytime(views: Sequence[View]) -> list[Chart | None]:
+    """Of attacks that go on after their first success: what they had found after so many queries."""
+    views = [view for view in views if any(view.ledger.curves)]
+    found = [(view, progress(view.ledger)) for view in views]
+    return [
+        _progress_chart(
+            found,
+            title="Similarity of the best text after so many queries",
+            caption="What a smaller budget would have found: of the examples broken by then, the mean "
+            "similarity of the best text to the original, by the attack's own encoder.",
+            value=lambda point: point.similarity,
+        ),
+        _progress_chart(
+            found,
+            title="Share of words changed after so many queries",
+            caption="Of the examples broken by then, the share of words that differ in the best text.",
+            value=lambda point: point.share,
+        ),
+    ]
+
+
+def _progress_chart(
+    found: Sequence[tuple[View, list[Progress]]],
+    *,
+    title: str,
+    caption: str,
+    value: Callable[[Progress], Mean],
+) -> Chart | None:
+    if not any(points for _, points in found):
+        return None
+    lines = [
+        ChartLine(
+            view.name,
+            [point.queries for point in points],
+            [value(point).value for point in points],
+            [value(point).low for point in points],
+            [value(point).high for point in points],
+            view.number,
+        )
+        for view, points in found
+        if points
+    ]
+    numbers = tuple(
+        (
+            view.name,
+            f"{point.queries:,}",
+            f"{point.broken:,} of {point.attacked:,}",
+            f"{point.similarity.value:.3f}",
+            f"{point.similarity.low:.3f} – {point.similarity.high:.3f}",
+            f"{point.changed.value:.1f}",
+        )
+        for view, points in found
+        for point in points
+        if point.queries in MARKS or point is points[-1]
+    )
+    return Chart(
+        title=title,
+        svg=line_chart(lines, title=title, x_name="queries per example", x_form="{:,.0f}", log_x=True),
+        caption=caption,
+        columns=("run", "queries", "broken", "similarity", "95 % interval", "words changed"),
+        lines=numbers,
+        legend=tuple((view.name, view.number) for view, _ in found) if len(found) > 1 else (),
     )
 
 

@@ -31,6 +31,15 @@ class Untargeted:
 
 
 @dataclass(frozen=True)
+class AnotherDecision:
+    """Any class but the true one, of which nothing is read but the decision: the score is 0 or 1."""
+
+    def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
+        _, reached = Untargeted().judge(probs, label)
+        return [float(flipped) for flipped in reached], reached
+
+
+@dataclass(frozen=True)
 class Confident:
     """Any class but the true one, with a probability of at least `least`."""
 
