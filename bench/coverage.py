@@ -4,7 +4,7 @@
 
 Rates and paired decisions are counted exactly: every sample there can be, weighted by its chance. Means, F1,
 correlations, scores of translations, calibrated thresholds and what a judge says are simulated with fixed
-seeds. The gate is followed row by row, with a look after each.
+seeds. The gate is followed row by row, with a look after each; where a judge has a say, every ten rows.
 `rate_intervals.py` compares other intervals of a rate.
 """
 
@@ -21,10 +21,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unfooled.checks.gate import bounded
 from unfooled.metrics.bleu import METRICS, Metric, score_intervals, scores_of, statistics
 from unfooled.metrics.calibration import threshold_interval
-from unfooled.metrics.decision_intervals import ERROR, beta_below, log_evidence
-from unfooled.metrics.validity.accuracy import DRAWS, mean_with_interval
+from unfooled.metrics.decision_intervals import ERROR, anytime_interval, beta_below, log_evidence
+from unfooled.metrics.summary import Rate
+from unfooled.metrics.validity.accuracy import DRAWS, doubt_of, mean_with_interval
 from unfooled.metrics.validity.regression import probability
 from unfooled.metrics.validity.validation import figure
 from unfooled.rates import (
@@ -248,13 +250,19 @@ def threshold(agreement: float, passing: float, n: int, trials: int) -> Coverage
 
 _WITHSTOOD, _WRONG = 0.1, 0.25  # shares of rows; the others fell
 _MIDDLE, _SPREAD = -1.0, 1.5  # log-odds that a text found is valid
+_JUDGES = 400  # draws of a judge, where thousands would take too long
+
+
+@lru_cache
+def _true_accuracy() -> float:
+    many_texts = _MIDDLE + _SPREAD * np.random.default_rng(7).normal(size=1_000_000)
+    return _WITHSTOOD + (1 - _WITHSTOOD - _WRONG) * float(1 - probability(many_texts).mean())
 
 
 def by_valid_texts(doubt: float, n: int, trials: int) -> Coverage:
     """A judge whose log-odds are all off by as much as it knows that they may be (`doubt`, one deviation)."""
     rng = np.random.default_rng([7, n])
-    many_texts = _MIDDLE + _SPREAD * np.random.default_rng(7).normal(size=1_000_000)
-    truth = _WITHSTOOD + (1 - _WITHSTOOD - _WRONG) * float(1 - probability(many_texts).mean())
+    truth = _true_accuracy()
     held = 0
     for _ in range(trials):
         withstood, wrong, fallen = rng.multinomial(n, (_WITHSTOOD, _WRONG, 1 - _WITHSTOOD - _WRONG))
@@ -350,6 +358,31 @@ def passes_once(needed: list[int], rate: float) -> NDArray[np.float64]:
     )
 
 
+def judged_gate(doubt: float, rows: int, trials: int, every: int = 10) -> float:
+    """False passes at the boundary by valid texts, with looks at every size from ten rows on.
+
+    The judge is off by as much as it knows that it may be, as in `by_valid_texts`; the bound is the truth.
+    """
+    rng = np.random.default_rng([9, rows])
+    truth = _true_accuracy()
+    interval = lru_cache(None)(anytime_interval)
+    passed = 0
+    for _ in range(trials):
+        kind = rng.random(rows)
+        said = _MIDDLE + _SPREAD * rng.normal(size=rows) + doubt * rng.normal()
+        fell, withstood = kind >= _WITHSTOOD + _WRONG, kind < _WITHSTOOD
+        stands = np.where(fell, 1 - probability(said), withstood)
+        others = probability(said[None, :] + doubt * rng.normal(size=(_JUDGES, 1)))
+        sums = np.where(fell, 1 - others, withstood).cumsum(axis=1)
+        for n in range(every, rows + 1, every):
+            ends = mean_with_interval(stands[:n], np.resize(sums[:, n - 1], DRAWS), n)
+            rate = Rate(*ends, n, doubt_of(sums[:, n - 1], n))
+            if bounded(rate, interval).low > truth:
+                passed += 1
+                break
+    return passed / trials
+
+
 def _rows_for(chances: NDArray[np.float64], power: float = 0.8) -> str:
     """The size from which on the chance stays above the power."""
     below = np.flatnonzero(chances < power)
@@ -386,6 +419,9 @@ def main() -> None:
         name = f"{row.kind} | {row.distribution}"
         print(f"| {name} | {row.n} | {row.value:.1%} | {row.worst:.1%} | {row.share:.0%} |", flush=True)
     gate(args.rows)
+    print("\n| judge off by | false passes by valid texts, a look after every 10 of 600 rows |\n|---:|---:|")
+    for doubt in (0.0, 0.3, 0.6, 1.0):
+        print(f"| {doubt:g} | {judged_gate(doubt, 600, args.trials // 4):.1%} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -35,7 +36,7 @@ from unfooled.core.recipe import Recipe, load_recipe
 from unfooled.core.victim import Probabilities, TextValue, join_fields
 from unfooled.data.dataset import Dataset
 from unfooled.errors import CapabilityError, RunFileError, UnknownNameError, UserError, VictimError
-from unfooled.metrics.decision_intervals import anytime_interval
+from unfooled.metrics.decision_intervals import ERROR, anytime_interval
 from unfooled.metrics.summary import Rate
 from unfooled.plugins import registry
 from unfooled.report.stress import remarks
@@ -304,7 +305,28 @@ def test_the_worst_case_by_valid_texts_carries_the_judges_own_doubt(tmp_path: Pa
     rule = Rule("valid-accuracy", "min", 0.4)
     (judged,) = apply_rules_to_stress(replace(result, valid=sure), [rule])
     (doubted,) = apply_rules_to_stress(replace(result, valid=unsure), [rule])
-    assert doubted.rate.low == unsure.low < judged.rate.low
+    assert doubted.rate.low < unsure.low < judged.rate.low
+    # Half of the error is for the judge, half for the choice of rows; either alone would be too narrow.
+    assert unsure.doubt is not None
+    rows_that_stand = math.floor(unsure.doubt[0] * 60)
+    assert doubted.rate.low == anytime_interval(rows_that_stand, 60, ERROR / 2)[0]
+    assert sure.doubt is None
+    assert judged.rate.low == anytime_interval(40, 60)[0]
+
+
+def test_rows_that_errors_left_standing_are_judged_with_the_judges_doubt(tmp_path: Path) -> None:
+    result = unfooled.stress(ToyVictim(failing=False), toy_data(), toy_suite("alpha"), out=tmp_path / "s")
+    sure = Rate.of(450, 500)
+    for doubt, verdict in ((None, "pass"), ((0.86, 0.94), "pass"), ((0.8, 0.97), "undecided")):
+        doubted = replace(result, valid=replace(sure, doubt=doubt), undecided=tuple(range(20)))
+        (judged,) = apply_rules_to_stress(doubted, [Rule("valid-accuracy", "min", 0.75)])
+        assert judged.judgement == verdict, doubt
+
+
+def test_the_judges_doubt_is_kept_in_the_file() -> None:
+    rate = Rate(0.5, 0.3, 0.7, 60, (0.4, 0.6))
+    assert Rate.from_dict(json.loads(json.dumps(rate.to_dict()))) == rate
+    assert "doubt" not in Rate.of(3, 9).to_dict()
 
 
 def test_rows_that_count_in_part_are_rounded_against_whoever_hopes_for_them(tmp_path: Path) -> None:

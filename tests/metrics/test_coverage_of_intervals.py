@@ -98,6 +98,10 @@ def test_accuracy_by_valid_texts_with_the_doubt_of_the_judge(coverage: Any, doub
     assert 0.93 - NOISE <= coverage.by_valid_texts(doubt, 50, 400).value <= 0.97 + NOISE
 
 
+def test_the_gate_by_valid_texts_holds_its_error_whatever_the_judge_is_off(coverage: Any) -> None:
+    assert coverage.judged_gate(0.6, 200, 20, every=50) == 0.0  # 0 of 800 in the bench
+
+
 @pytest.mark.parametrize("truth", [0.7, 0.9])
 def test_areas_under_a_judges_curve(coverage: Any, truth: float) -> None:
     assert 0.93 - 2 * NOISE <= coverage.area(truth, 20, 200).value <= 0.97 + 2 * NOISE

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 from unfooled.checks.worst_case import Stress
 from unfooled.errors import UserError
-from unfooled.metrics.decision_intervals import anytime_interval, exact_interval
+from unfooled.metrics.decision_intervals import ERROR, anytime_interval, exact_interval
 from unfooled.metrics.summary import Rate, Summary
 
 Judgement = Literal["pass", "fail", "undecided"]
@@ -83,7 +83,7 @@ def apply_rules(
     interval = exact_interval if size_was_fixed else anytime_interval
     if not rules:
         raise UserError("the gate has no rule", "give one, such as --min-aua 0.6 or --max-success 0.3")
-    judged = [_with_reason(summary, _judge(rule, _bounded(_rate(summary, rule), interval))) for rule in rules]
+    judged = [_with_reason(summary, _judge(rule, bounded(_rate(summary, rule), interval))) for rule in rules]
     return [_refused(rule, remembers) for rule in judged]
 
 
@@ -94,18 +94,20 @@ def _refused(judged: Judged, remembers: str) -> Judged:
     return replace(judged, judgement="fail", reason=f"but {remembers}")
 
 
-def _bounded(rate: Rate, interval: Callable[[int, int], tuple[float, float]]) -> Rate:
+def bounded(rate: Rate, interval: Callable[[int, int, float], tuple[float, float]]) -> Rate:
     """The same rate, with an interval that errs on either side in at most 2.5 % of all runs.
 
-    What a rate brings beyond the counting of rows, the doubt of a judge, stays in it. Rows that count in
-    part, by the probability of a text, are rounded against whoever hopes for them.
+    Where a judge has a say in it, half of that is for what the judge may be off, and half for the choice of
+    rows. Rows that count in part, by the probability of a text, are rounded against whoever hopes for them.
     """
     if not rate.n:
         return rate
-    rows = rate.value * rate.n
-    low, _ = interval(math.floor(rows + _SLACK), rate.n)
-    _, high = interval(math.ceil(rows - _SLACK), rate.n)
-    return Rate(rate.value, min(low, rate.low), max(high, rate.high), rate.n)
+    error, (least, most) = (
+        (ERROR, (rate.value, rate.value)) if rate.doubt is None else (ERROR / 2, rate.doubt)
+    )
+    low, _ = interval(math.floor(least * rate.n + _SLACK), rate.n, error)
+    _, high = interval(math.ceil(most * rate.n - _SLACK), rate.n, error)
+    return replace(rate, low=min(low, rate.low), high=max(high, rate.high))
 
 
 def _with_reason(summary: Summary, judged: Judged) -> Judged:
@@ -126,7 +128,7 @@ def _with_reason(summary: Summary, judged: Judged) -> Judged:
 def apply_rules_to_stress(result: Stress, rules: Sequence[Rule]) -> list[Judged]:
     """Rules about the worst case over a suite. What would pass only because attacks failed is undecided."""
     return [
-        _with_errors(result, _judge(rule, _bounded(_worst_rate(result, rule), anytime_interval)))
+        _with_errors(result, _judge(rule, bounded(_worst_rate(result, rule), anytime_interval)))
         for rule in rules
     ]
 
@@ -160,12 +162,21 @@ def _with_errors(result: Stress, judged: Judged) -> Judged:
             f"but for {result.untried} of {result.states['stands']} rows that stand no edit could be tried"
         )
         return replace(judged, judgement="undecided", reason=reason)
-    rate = judged.rate
-    fallen = _bounded(Rate.of(rate.value * rate.n, rate.n + len(result.undecided)), anytime_interval)
-    if _judge(judged.rule, fallen).judgement == "pass":
+    if (
+        _judge(judged.rule, bounded(_fallen(judged.rate, len(result.undecided)), anytime_interval)).judgement
+        == "pass"
+    ):
         return judged
     reason = f"but {len(result.undecided)} rows stand only because an attack ended in an error on them"
     return replace(judged, judgement="undecided", reason=reason)
+
+
+def _fallen(rate: Rate, rows: int) -> Rate:
+    """The rate if so many more rows had fallen."""
+    n = rate.n + rows
+    share = rate.n / n
+    doubt = None if rate.doubt is None else (rate.doubt[0] * share, rate.doubt[1] * share)
+    return replace(Rate.of(rate.value * rate.n, n), doubt=doubt)
 
 
 def overall(judged: Sequence[Judged]) -> Judgement:

@@ -18,7 +18,7 @@ import numpy as np
 from unfooled.errors import RunFileError
 from unfooled.files import write_json
 from unfooled.metrics.summary import Rate
-from unfooled.metrics.validity.accuracy import mean_with_interval
+from unfooled.metrics.validity.accuracy import doubt_of, mean_with_interval
 from unfooled.metrics.validity.regression import Values
 
 FILE = "stress.json"
@@ -229,7 +229,8 @@ def valid_rate(rows: Sequence[AttackedRow], doubts: Doubts | None = None) -> Rat
     ]
     sums: Values = np.asarray(np.sum(np.broadcast_arrays(*draws), axis=0), dtype=np.float64)
     _, low, high = mean_with_interval(np.array(standing), sums, len(decided))
-    return Rate(rate.value, min(low, rate.low), max(high, rate.high), rate.n)
+    ends = min(low, rate.low), max(high, rate.high)
+    return Rate(rate.value, *ends, rate.n, doubt_of(sums, len(decided)))
 
 
 def _invalid_draws(row: AttackedRow, doubts: Doubts) -> Values:

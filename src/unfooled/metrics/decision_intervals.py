@@ -12,43 +12,48 @@ import math
 from collections.abc import Callable
 
 ERROR = 0.025  # on either side
-_LOG_EVIDENCE = -math.log(ERROR)
 _PRIOR = 20.0  # rows that the bet is worth before any: needs the fewest rows where some hundreds decide
 _HALVINGS = 60
 _FRACTIONS = 10_000
 _TINY = 1e-300
 
 
-def exact_interval(successes: int, n: int) -> tuple[float, float]:
-    """95 % interval of a rate over `n` rows, a number that was fixed before they were looked at."""
-    return _both_ends(successes, n, _exact_low)
+def exact_interval(successes: int, n: int, error: float = ERROR) -> tuple[float, float]:
+    """95 % interval of a rate over `n` rows, a number that was fixed before they were looked at.
+
+    `error` is the chance to miss the rate on either side.
+    """
+    return _both_ends(successes, n, error, _exact_low)
 
 
-def anytime_interval(successes: int, n: int) -> tuple[float, float]:
+def anytime_interval(successes: int, n: int, error: float = ERROR) -> tuple[float, float]:
     """95 % interval of a rate over the `n` rows so far, however often a growing run was looked at.
 
     A rate is left out once a bet against it, spread over all higher (or all lower) rates, has multiplied what
     was staked by 40. From a fair bet nobody wins that much with a chance above 1 in 40, at whatever moment.
     """
-    return _both_ends(successes, n, _anytime_low)
+    return _both_ends(successes, n, error, _anytime_low)
 
 
-def _both_ends(successes: int, n: int, low: Callable[[int, int], float]) -> tuple[float, float]:
+def _both_ends(
+    successes: int, n: int, error: float, low: Callable[[int, int, float], float]
+) -> tuple[float, float]:
     if not 0 <= successes <= n:
         raise ValueError(f"{successes} successes in {n} trials")
-    return low(successes, n - successes), 1.0 - low(n - successes, successes)
+    return low(successes, n - successes, error), 1.0 - low(n - successes, successes, error)
 
 
-def _exact_low(hits: int, misses: int) -> float:
+def _exact_low(hits: int, misses: int, error: float) -> float:
     if not hits:
         return 0.0
-    return _last(lambda rate: beta_below(rate, hits, misses + 1) <= ERROR, hits / (hits + misses))
+    return _last(lambda rate: beta_below(rate, hits, misses + 1) <= error, hits / (hits + misses))
 
 
-def _anytime_low(hits: int, misses: int) -> float:
+def _anytime_low(hits: int, misses: int, error: float) -> float:
     if not hits:
         return 0.0
-    return _last(lambda rate: log_evidence(rate, hits, misses) >= _LOG_EVIDENCE, hits / (hits + misses))
+    enough = -math.log(error)
+    return _last(lambda rate: log_evidence(rate, hits, misses) >= enough, hits / (hits + misses))
 
 
 def log_evidence(rate: float, hits: int, misses: int) -> float:

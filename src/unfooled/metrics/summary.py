@@ -40,6 +40,7 @@ class Rate:
     low: float
     high: float
     n: int
+    doubt: tuple[float, float] | None = None  # what a judge that has a say in it leaves possible by itself
 
     @classmethod
     def of(cls, successes: float, n: int) -> Rate:
@@ -57,6 +58,7 @@ class Rate:
             "low": _number(self.low),
             "high": _number(self.high),
             "n": self.n,
+            **({} if self.doubt is None else {"doubt": list(self.doubt)}),
         }
 
     @classmethod
@@ -64,7 +66,8 @@ class Rate:
         value, low, high = (
             math.nan if stored[name] is None else stored[name] for name in ("value", "low", "high")
         )
-        return cls(value, low, high, stored["n"])
+        doubt = stored.get("doubt")
+        return cls(value, low, high, stored["n"], None if doubt is None else (doubt[0], doubt[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +227,7 @@ class Summary:
         """Still right when a success counts as far as a reader accepts its text; None: nobody judged."""
         if self.validity is None:
             return None
-        return Rate(*self.validity.accuracy, self.validity.n)
+        return Rate(*self.validity.accuracy, self.validity.n, self.validity.doubt)
 
     def recall_of(self, name: str) -> Recall | None:
         return next((recall for recall in self.recalls if recall.name.casefold() == name.casefold()), None)

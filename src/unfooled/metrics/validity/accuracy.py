@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from unfooled.errors import RunFileError
+from unfooled.metrics.decision_intervals import ERROR
 from unfooled.metrics.validity.model import Judge, Row, Variant
 from unfooled.metrics.validity.regression import Values
 from unfooled.runs.file import JUDGE, REMARK, RunFile
@@ -39,6 +40,7 @@ class Validity:
     unjudged: int  # successes without: the run went on since
     variant: str
     judge: str  # digest of its numbers
+    doubt: tuple[float, float] | None  # the accuracy as the judge's numbers alone leave it possible
 
     def to_dict(self) -> dict[str, Any]:
         def three(values: tuple[float, float, float]) -> dict[str, float | None]:
@@ -114,15 +116,28 @@ def estimate(
         (variant.valid_draws(portion, DRAWS, seed=0).sum(axis=1) for portion in portions), np.zeros(DRAWS)
     )
     withstood = np.concatenate([np.ones(right), np.zeros(n - right - len(rows))])
+    standing = right + len(rows) - sums
     return Validity(
-        mean_with_interval(np.append(withstood, 1.0 - chances), right + len(rows) - sums, n),
+        mean_with_interval(np.append(withstood, 1.0 - chances), standing, n),
         mean_with_interval(chances, sums, len(rows)),
         n,
         len(rows),
         unjudged,
         variant.name,
         digest,
+        doubt_of(standing, n),
     )
+
+
+def doubt_of(sums: Values, n: int) -> tuple[float, float] | None:
+    """The mean of `n` rows by the judge's numbers alone: beyond either end in half of `ERROR` of the draws.
+
+    The other half is for the choice of rows: a decision errs in no more than both together.
+    """
+    if not n:
+        return None
+    low, high = np.quantile(sums / n, [ERROR / 2, 1 - ERROR / 2])
+    return float(low), float(high)
 
 
 def mean_with_interval(values: Values, sums: Values, n: int) -> tuple[float, float, float]:
