@@ -101,6 +101,21 @@ def recipe_versions(
     return {version: Recipe(version=version, search=search, **about) for version, search in searches.items()}
 
 
+def asking(*names: str) -> property:
+    """A part's `asks`: names of oracles, with the part's own settings in braces.
+
+    asks = asking("neighbours:{self.table}")
+    """
+    return property(lambda part: tuple(name.format(self=part) for name in names))
+
+
+def require_counts(part: object, *names: str) -> None:
+    """Refuse settings of a part that count something and are below 1."""
+    for name in names:
+        if getattr(part, name) < 1:
+            raise ValueError(f"{name} is at least 1")
+
+
 def load_recipe(name: str) -> Recipe:
     """The attack of that name; a version stands behind `@`, and the first of them is meant without it.
 

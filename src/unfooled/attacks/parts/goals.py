@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.attempt import Goal
-from unfooled.core.recipe import Recipe
+from unfooled.core.attempt import Goal, Search
+from unfooled.core.recipe import Recipe, recipe_versions
 from unfooled.core.victim import CLASSIFICATION, Victim
 from unfooled.errors import DataError
 
@@ -28,6 +30,11 @@ class Untargeted:
     def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
         scores = (1.0 - probs[:, label]).round(6)
         return scores.tolist(), ((probs.argmax(axis=1) != label) & ~_ties(probs)).tolist()
+
+
+def untargeted_versions(searches: Mapping[str, Search], **about: Any) -> dict[str, Recipe]:
+    """Versions of an attack that wants any other class; `about` is its name, summary, paper and needs."""
+    return recipe_versions(searches, goal=Untargeted(), **about)
 
 
 @dataclass(frozen=True)
