@@ -118,7 +118,7 @@ class Infilling:
             return (yield from self._options(a, now, places[0], [move]))
 
         def keep(now: Scored, scored: Sequence[Scored]) -> Scored:
-            best = max(scored, key=lambda one: (one.success, one.score), default=now)
+            best = max(scored, key=lambda tried: (tried.success, tried.score), default=now)
             return best if best.success or best.score > now.score + self.least_gain else now
 
         order = [action for _, action in found][: self.most_edits]

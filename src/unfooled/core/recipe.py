@@ -63,7 +63,9 @@ class Recipe:
         if own := getattr(self.search, "level", ""):
             return (own,)
         sources = [part for part in _parts(self.search) if hasattr(part, "propose")]
-        inner = [part for part in sources if not any(hasattr(one, "propose") for one in [*_parts(part)][1:])]
+        inner = [
+            part for part in sources if not any(hasattr(within, "propose") for within in [*_parts(part)][1:])
+        ]
         spelled = {bool(getattr(part, "spells", False)) for part in inner}
         levels = {"characters": True in spelled, "words": False in spelled or not spelled}
         return tuple(level for level, edited in levels.items() if edited)

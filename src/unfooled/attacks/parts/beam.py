@@ -92,7 +92,7 @@ def _step(
                 tie = scored.text.string if ties == "text" else len(seen)
                 best.append(_Found((not scored.success, -scored.score, number, tie), scored))
                 seen.add(scored.text)
-        best.sort(key=lambda one: one.rank)
+        best.sort(key=lambda found: found.rank)
         del best[width:]
 
     yield from score_together(a, [options for _, options in places], take)
