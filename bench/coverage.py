@@ -216,14 +216,14 @@ def sentences() -> tuple[list[str], list[str], list[str]]:
 def translation(metric: Metric, n: int, trials: int) -> Iterator[Coverage]:
     """Sentences drawn from many, whose score is the truth."""
     references, before, after = sentences()
-    one, other = (statistics(side, references, metric) for side in (before, after))
-    first, second = scores_of(np.stack([one.sum(axis=0), other.sum(axis=0)]), metric)
+    earlier, later = (statistics(side, references, metric) for side in (before, after))
+    first, second = scores_of(np.stack([earlier.sum(axis=0), later.sum(axis=0)]), metric)
     truths = first, second, second - first
     rng = np.random.default_rng([5, n])
     held = np.zeros(3)
     for _ in range(trials):
-        drawn = rng.integers(len(one), size=n)
-        _, ends = score_intervals(one[drawn], other[drawn], metric)
+        drawn = rng.integers(len(earlier), size=n)
+        _, ends = score_intervals(earlier[drawn], later[drawn], metric)
         held += [low <= truth <= high for truth, (low, high) in zip(truths, ends, strict=True)]
     for what, share in zip(("before", "after", "change"), held / trials, strict=True):
         yield many(metric, what, n, [float(share)])

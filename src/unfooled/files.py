@@ -167,3 +167,15 @@ def remove_parts(folder: Path) -> None:
 def _beside(path: Path) -> Path:
     # The name's end would make a long name too long for the file system.
     return path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}{_PART}")
+
+
+def check_free(out: Path, kind: str, what: str, *, force: bool) -> None:
+    """A file of this kind may be replaced by a new one; any other file only when asked."""
+    if out.is_dir():
+        raise UserError(f"{out} is a folder", "name a file, such as words.json")
+    if not out.exists() or force:
+        return
+    with out.open("rb") as file:
+        ours = kind.encode() in file.read(200)
+    if not ours:
+        raise UserError(f"{out} exists and is no {what}", "choose another --out, or replace it with --force")

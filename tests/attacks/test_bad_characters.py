@@ -72,9 +72,9 @@ def few(kind: str, edits: int) -> Recipe:
 @pytest.mark.parametrize("kind", ["invisible", "homoglyphs", "reorderings", "deletions"])
 def test_evolution_finds_the_words_that_matter(kind: str) -> None:
     text = "it is a rather good and very long old film of them all"
-    one = attack_one(few(kind, 1), {"victim": Answering(strict)}, text)
-    assert one.outcome == "failure"
-    assert one.perturbed_probs[1] == pytest.approx(0.55)  # one edit breaks one word
+    single = attack_one(few(kind, 1), {"victim": Answering(strict)}, text)
+    assert single.outcome == "failure"
+    assert single.perturbed_probs[1] == pytest.approx(0.55)  # one edit breaks one word
     two = attack_one(few(kind, 3), {"victim": Answering(strict)}, text)
     assert two.outcome == "success"
     assert {"good", "film"} <= {edit.before for edit in two.edits}

@@ -275,13 +275,18 @@ def test_edits_that_a_success_does_not_need_are_undone() -> None:
     assert spent.perturbed == found.perturbed
 
 
-def test_what_a_check_refuses_is_not_made_again() -> None:
+def a_check_that_refuses_bad(other: str, weight: float) -> tuple[dict[str, Any], tuple[Fluency]]:
+    """Two words for `good` that would succeed; the language model stumbles over the first."""
     oracles = {
-        "victim": linear({"good": 0.3, "bad": -0.3, "poor": -0.2}),
-        "neighbours:toy": neighbours({"good": ["bad", "poor"]}),
+        "victim": linear({"good": 0.3, "bad": -0.3, other: weight}),
+        "neighbours:toy": neighbours({"good": ["bad", other]}),
         "fluency:toy": Answering(lambda text: Score(-9.0 if "bad" in text else -1.0, 1)),
     }
-    careful = (Fluency(most_loss=5.0, model="toy", against="current"),)
+    return oracles, (Fluency(most_loss=5.0, model="toy", against="current"),)
+
+
+def test_what_a_check_refuses_is_not_made_again() -> None:
+    oracles, careful = a_check_that_refuses_bad("poor", -0.2)
     assert attack_one(planned(), oracles, "a good plot").perturbed == "a bad plot"
     assert attack_one(planned(careful), oracles, "a good plot").perturbed == "a poor plot"
     oracles["neighbours:toy"] = neighbours({"good": ["bad"]})
@@ -290,12 +295,7 @@ def test_what_a_check_refuses_is_not_made_again() -> None:
 
 
 def test_a_success_is_checked_though_the_budget_is_spent() -> None:
-    oracles = {
-        "victim": linear({"good": 0.3, "bad": -0.3, "worst": -0.4}),
-        "neighbours:toy": neighbours({"good": ["bad", "worst"]}),
-        "fluency:toy": Answering(lambda text: Score(-9.0 if "bad" in text else -1.0, 1)),
-    }
-    careful = (Fluency(most_loss=5.0, model="toy", against="current"),)
+    oracles, careful = a_check_that_refuses_bad("worst", -0.4)
     plain = attack_one(planned(), oracles, "a good plot", budget=2)
     assert (plain.outcome, plain.perturbed, plain.queries) == ("success", "a bad plot", 2)
     checked = attack_one(planned(careful), oracles, "a good plot", budget=2)

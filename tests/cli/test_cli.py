@@ -12,7 +12,7 @@ import pytest
 
 from command_line import unfooled
 from reviews import sentences, write_csv
-from unfooled.cli.advice import held_out
+from unfooled.report.advice import held_out
 from unfooled.runs.attack import Run, attack
 from unfooled.victims.fake import FakeVictim
 

@@ -181,17 +181,9 @@ def test_span_keeps_only_some_words() -> None:
     assert text.span(1, 3).words == ("two", "three")
 
 
-@pytest.mark.parametrize(
-    ("word", "like", "expected"),
-    [
-        ("film", "Movie", "Film"),
-        ("film", "MOVIE", "FILM"),
-        ("Film", "movie", "film"),
-        ("film", "mOvIe", "film"),
-    ],
-)
-def test_casing_follows_the_replaced_word(word: str, like: str, expected: str) -> None:
-    assert match_case(word, like) == expected
+def test_casing_follows_the_replaced_word() -> None:
+    assert [match_case("film", like) for like in ("Movie", "MOVIE", "mOvIe")] == ["Film", "FILM", "film"]
+    assert match_case("Film", "movie") == "film"
 
 
 def test_backticks_by_themselves_are_no_words() -> None:

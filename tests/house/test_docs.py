@@ -17,6 +17,7 @@ import typer.main
 import unfooled
 from doc_pages import DOCS, GENERATED, PAGES, ROOT, Block, blocks, typed
 from unfooled.cli.app import app
+from unfooled.plugins import registry
 
 README = ROOT / "README.md"
 PYTHON = [block for page in PAGES for block in blocks(page, "python")]
@@ -87,6 +88,15 @@ def test_every_command_is_in_the_table_of_the_start_page() -> None:
     group: Any = typer.main.get_command(app)
     missing = [name for name in group.commands if not re.search(rf"^\| `unfooled {name}\b", table, re.M)]
     assert missing == []
+
+
+def test_every_attack_is_on_the_page_of_attacks() -> None:
+    page = (DOCS / "reference" / "attacks.md").read_text(encoding="utf-8")
+    table = " ".join(line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `"))
+    families = re.findall(r"`(\w+)-[\w-]+`(?:, `-[\w-]+`)+", table)  # `smuggle-tags`, `-emoji`
+    named = {name.partition("@")[0] for name in re.findall(r"`([\w@-]+)`", table)}
+    named |= {f"{family}{name}" for family in families for name in named if name.startswith("-")}
+    assert set(registry.names("attack")) - named == {"bae"}  # another name of one of them
 
 
 def test_the_start_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

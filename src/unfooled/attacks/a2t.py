@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.constraints import SamePartOfSpeech, SentenceSimilarity
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.gradient_importance import GradientSum
 from unfooled.attacks.parts.limits import MaxWords, WordDistance
 from unfooled.attacks.parts.masks import FillMask, MaskAndFill
@@ -46,15 +46,8 @@ _LIMITS = (
 
 
 def _recipe(name: str, summary: str, search: Search) -> dict[str, Recipe]:
-    recipe = Recipe(
-        name=name,
-        version="textattack",
-        summary=summary,
-        paper="Yoo and Qi 2021, arXiv:2109.00544",
-        goal=Untargeted(),
-        search=search,
-    )
-    return {"textattack": recipe}
+    paper = "Yoo and Qi 2021, arXiv:2109.00544"
+    return untargeted_versions({"textattack": search}, name=name, summary=summary, paper=paper)
 
 
 A2T = _recipe(

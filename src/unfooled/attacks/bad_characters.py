@@ -38,11 +38,11 @@ from numpy.typing import NDArray
 
 from unfooled.attacks.parts.candidates import added, exchanged
 from unfooled.attacks.parts.characters import BACKSPACE, TWINS, ZERO_WIDTH, displayed_swapped
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.population import evolve
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe
 from unfooled.core.victim import require_choice
 from unfooled.text import Text
 
@@ -148,7 +148,7 @@ class EvolveCharacters:
 
 
 def _versions(name: str, summary: str, kind: Kind) -> dict[str, Recipe]:
-    return recipe_versions(
+    return untargeted_versions(
         {
             "paper": EvolveCharacters(kind=kind),
             "textattack": EvolveCharacters(kind=kind, edits=1, always=True),
@@ -156,7 +156,6 @@ def _versions(name: str, summary: str, kind: Kind) -> dict[str, Recipe]:
         name=name,
         summary=summary,
         paper="Boucher et al. 2022, arXiv:2106.09898",
-        goal=Untargeted(),
     )
 
 

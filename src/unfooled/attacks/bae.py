@@ -48,7 +48,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from unfooled.attacks.parts.constraints import SamePartOfSpeech, SentenceSimilarity
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.masks import FillMask, MaskAndFill, Mode
 from unfooled.attacks.parts.planned import PlannedSwap
@@ -86,17 +86,15 @@ _TEXTATTACK = MaskAndFill(
 
 
 def _attack(name: str, mode: Mode, summary: str, **searches: MaskAndFill | PlannedSwap) -> dict[str, Recipe]:
-    return {
-        version: Recipe(
-            name=name,
-            version=version,
-            summary=f"{summary} by a masked language model",
-            paper="Garg and Ramakrishnan 2020, arXiv:2004.01970",
-            goal=Untargeted(),
-            search=replace(search, mode=mode) if isinstance(search, MaskAndFill) else search,
-        )
-        for version, search in searches.items()
-    }
+    return untargeted_versions(
+        {
+            version: replace(search, mode=mode) if isinstance(search, MaskAndFill) else search
+            for version, search in searches.items()
+        },
+        name=name,
+        summary=f"{summary} by a masked language model",
+        paper="Garg and Ramakrishnan 2020, arXiv:2004.01970",
+    )
 
 
 R = _attack(

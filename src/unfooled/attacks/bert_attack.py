@@ -30,12 +30,12 @@ Differences from the authors' code
 from __future__ import annotations
 
 from unfooled.attacks.parts.constraints import SentenceSimilarity
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.importance import Masking
 from unfooled.attacks.parts.limits import MaxWords, WordDistance
 from unfooled.attacks.parts.masks import FillWord
 from unfooled.attacks.parts.search import GreedySwap
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe
 
 _AS_TEXTATTACK = GreedySwap(
     importance=Masking(token="[UNK]"),
@@ -54,10 +54,9 @@ _AS_PAPER = GreedySwap(
     constraints=(MaxWords(share=0.4), WordDistance(0.4, "cosine", against="original")),
 )
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {"textattack": _AS_TEXTATTACK, "paper": _AS_PAPER},
     name="bert-attack",
     summary="swaps important words for what a masked language model would rather read",
     paper="Li et al. 2020, arXiv:2004.09984",
-    goal=Untargeted(),
 )

@@ -33,12 +33,12 @@ import numpy as np
 
 from unfooled.attacks.parts.beam import Accept, Place, Result, beam, untouched
 from unfooled.attacks.parts.constraints import NextText
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.invariances import contracted, expanded, relocated, renamed, renumbered
 from unfooled.attacks.parts.together import Options
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe, require_counts
 from unfooled.core.victim import require_choice
 from unfooled.text import Text
 
@@ -59,8 +59,7 @@ class Invariances:
     def __post_init__(self) -> None:
         for kind in self.kinds:
             require_choice(kind, Kind, "kinds")
-        if self.most < 1:
-            raise ValueError("most is at least 1")
+        require_counts(self, "most")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         def changed(now: Scored, index: int) -> Options:
@@ -88,10 +87,9 @@ class Invariances:
         return found
 
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {"ours": Invariances(), "textattack": Invariances(accept="any", result="last")},
     name="checklist",
     summary="changes names, places, numbers and contractions, which should not matter",
     paper="Ribeiro et al. 2020, arXiv:2005.04118",
-    goal=Untargeted(),
 )

@@ -40,13 +40,13 @@ from typing import Literal
 
 from unfooled.attacks.parts.beam import Place, beam, untouched
 from unfooled.attacks.parts.constraints import Constraint, SentenceSimilarity
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.masks import FillMask, Move, moved
 from unfooled.attacks.parts.search import allowed, exploring, greedy, is_stopword, require_stopwords
 from unfooled.attacks.parts.together import Options, best_of_each
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe, asking
 from unfooled.core.victim import require_choice
 from unfooled.resources.fillmask import FillIn, MaskItem
 from unfooled.text import Text
@@ -84,16 +84,13 @@ class Infilling:
     stopwords: str = "english"
     stopwords_cased: bool = True
     tagger: str = "perceptron-tagger"
+    asks = asking("tag:{self.tagger}")
 
     def __post_init__(self) -> None:
         require_stopwords(self.stopwords)
         require_choice(self.when, _When, "when")
         if not self.moves or not set(self.moves) <= {"replace", "left", "merge"}:
             raise ValueError("moves are some of replace, left, merge")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"tag:{self.tagger}",)
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         if self.when == "once":
@@ -121,7 +118,7 @@ class Infilling:
             return (yield from self._options(a, now, places[0], [move]))
 
         def keep(now: Scored, scored: Sequence[Scored]) -> Scored:
-            best = max(scored, key=lambda one: (one.success, one.score), default=now)
+            best = max(scored, key=lambda tried: (tried.success, tried.score), default=now)
             return best if best.success or best.score > now.score + self.least_gain else now
 
         order = [action for _, action in found][: self.most_edits]
@@ -195,10 +192,9 @@ _ONCE = Infilling(
     stopwords="none",
 )
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {"textattack": _EACH_STEP, "paper": _ONCE},
     name="clare",
     summary="replaces, inserts and merges words by a masked language model",
     paper="Li et al. 2021, arXiv:2009.07502",
-    goal=Untargeted(),
 )

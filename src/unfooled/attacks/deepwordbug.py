@@ -29,12 +29,12 @@ from typing import ClassVar
 
 from unfooled.attacks.parts.candidates import CharacterEdits, edit_characters
 from unfooled.attacks.parts.constraints import MaxCharacterEdits, NextText
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.importance import Importance, Masking, TemporalScore
 from unfooled.attacks.parts.search import GreedySwap, exploring, greedy, keep_newest
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +73,9 @@ _AS_TEXTATTACK = GreedySwap(
     ties="text",
 )
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {"textattack": _AS_TEXTATTACK, "paper": MisspellInOrder(importance=TemporalScore())},
     name="deepwordbug",
     summary="misspells the most important words",
     paper="Gao et al. 2018, arXiv:1801.04354",
-    goal=Untargeted(),
 )

@@ -40,6 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ from numpy.typing import NDArray
 from unfooled.attacks.parts.candidates import Candidates, Neighbours
 from unfooled.attacks.parts.class_words import pushed
 from unfooled.attacks.parts.constraints import Constraint, NextText, SamePartOfSpeech
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.own_words import OwnWords
 from unfooled.attacks.parts.search import attackable, require_stopwords
 from unfooled.attacks.parts.together import swapping
@@ -55,7 +56,7 @@ from unfooled.attacks.parts.undoing import undo_needless
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask, gather
 from unfooled.core.questions import Mixture, mark, marked
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe, require_counts
 from unfooled.text import Text
 
 Matrix = NDArray[np.float64]
@@ -82,11 +83,11 @@ class Gbda:
     draws: int = 100
     undo: bool = True
     stopwords: str = "english"
+    needs: ClassVar[tuple[str, ...]] = ("gradients",)
 
     def __post_init__(self) -> None:
         require_stopwords(self.stopwords)
-        if min(self.steps, self.blends, self.draws) < 1:
-            raise ValueError("steps, blends and draws are at least 1")
+        require_counts(self, "steps", "blends", "draws")
         if not 0.0 < self.certain < 1.0:
             raise ValueError("certain is a probability between 0 and 1")
 
@@ -97,10 +98,6 @@ class Gbda:
             f"vectors:{self.vectors}": self.similarity,
         }
         return ("readable", "mixture", *(name for name, weight in named.items() if weight))
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("gradients",)
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         swaps = swapping(a, self.candidates, self.constraints)
@@ -230,10 +227,9 @@ _FREE = replace(_NEIGHBOURS, likelihood=0.0, similarity=0.0)
 
 _AS_PAPER = Gbda(candidates=OwnWords(), stopwords="none")
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {"neighbours": _NEIGHBOURS, "free": _FREE, "paper": _AS_PAPER},
     name="gbda",
     summary="moves a distribution over words by gradients, then draws texts from it",
     paper="Guo et al. 2021, arXiv:2104.13733",
-    goal=Untargeted(),
 )

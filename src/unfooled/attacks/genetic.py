@@ -48,10 +48,9 @@ from dataclasses import replace
 
 from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.fluency import Fluency
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.limits import FirstOptions, KeepLikeliest, MaxWords, WordDistance
 from unfooled.attacks.parts.population import Genetic
-from unfooled.core.recipe import recipe_versions
 
 _NEAR = Neighbours(most=8, min_cosine=-1.0)
 _FIFTH, _QUARTER = MaxWords(share=0.2), MaxWords(share=0.25)
@@ -76,7 +75,7 @@ def _as_textattack(search: Genetic) -> Genetic:
     return replace(search, parents="worst", least_weight=1, persistent=True)
 
 
-ALZANTOT = recipe_versions(
+ALZANTOT = untargeted_versions(
     {
         "textattack": _as_textattack(
             replace(_ALZANTOT, constraints=(_FIFTH, WordDistance(0.5), FirstOptions(4)))
@@ -86,20 +85,17 @@ ALZANTOT = recipe_versions(
     name="alzantot",
     summary="breeds texts with near synonyms, the likeliest first",
     paper="Alzantot et al. 2018, arXiv:1804.07998",
-    goal=Untargeted(),
 )
 _SHORT_WINDOW = (_FIFTH, WordDistance(0.5, against="original"), Fluency(5.0, window=6))
-FASTER_ALZANTOT = recipe_versions(
+FASTER_ALZANTOT = untargeted_versions(
     {"textattack": _as_textattack(replace(_FASTER, constraints=_SHORT_WINDOW)), "paper": _FASTER},
     name="faster-alzantot",
     summary="breeds texts with near synonyms that fit the original text",
     paper="Jia et al. 2019, arXiv:1909.00986",
-    goal=Untargeted(),
 )
-IGA = recipe_versions(
+IGA = untargeted_versions(
     {"textattack": replace(_as_textattack(_IGA), skip_first=True), "paper": _IGA},
     name="iga",
     summary="breeds texts with near synonyms, words changing more than once",
     paper="Wang et al. 2019, arXiv:1909.06723",
-    goal=Untargeted(),
 )

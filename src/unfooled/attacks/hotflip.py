@@ -37,19 +37,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from typing import ClassVar
 
 from unfooled.attacks.parts.beam import Result, beam, untouched
 from unfooled.attacks.parts.candidates import Candidates, Neighbours
 from unfooled.attacks.parts.class_words import pushed
 from unfooled.attacks.parts.constraints import Constraint, NextText, SamePartOfSpeech
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.limits import WordDistance
 from unfooled.attacks.parts.search import allowed, attackable, require_stopwords
 from unfooled.attacks.parts.together import Options, swapping
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask, gather
 from unfooled.core.questions import Mixture, Pull, mark, marked
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe, require_counts
 from unfooled.core.victim import require_choice
 
 
@@ -67,20 +68,16 @@ class HotFlip:
     most: int = 2
     result: Result = "best"
     stopwords: str = "english"
+    needs: ClassVar[tuple[str, ...]] = ("gradients",)
 
     def __post_init__(self) -> None:
         require_stopwords(self.stopwords)
         require_choice(self.result, Result, "result")
-        if min(self.pairs, self.width, self.most) < 1:
-            raise ValueError("pairs, width and most are at least 1")
+        require_counts(self, "pairs", "width", "most")
 
     @property
     def asks(self) -> tuple[str, ...]:
         return ("readable", "flips" if self.candidates is None else "mixture")
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("gradients",)
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         a.facts["gradients"] = 0.0
@@ -145,10 +142,9 @@ _AS_TEXTATTACK = HotFlip(
     result="last",
 )
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {"paper": _AS_PAPER, "textattack": _AS_TEXTATTACK},
     name="hotflip",
     summary="flips the one or two words that the gradient promises most",
     paper="Ebrahimi et al. 2018, arXiv:1712.06751",
-    goal=Untargeted(),
 )

@@ -80,7 +80,7 @@ class ReduceInput:
         def shorten(now: Scored, _: int) -> Program[list[Scored]]:
             every = (member.text.delete(i) for member in members for i in range(len(now.text.words)))
             found = yield from a.score(list(dict.fromkeys(every)))
-            same = sorted((one for one in found if _stays(one, a)), key=lambda one: -one.score)
+            same = sorted((text for text in found if _stays(text, a)), key=lambda text: -text.score)
             members[:] = same[: self.width]
             return same
 

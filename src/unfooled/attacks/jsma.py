@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -66,6 +66,7 @@ class Jsma:
     size: int | None = None
     candidates: int = 1
     constraints: tuple[Constraint, ...] = ()
+    needs: ClassVar[tuple[str, ...]] = ("gradients",)
 
     def __post_init__(self) -> None:
         require_choice(self.order, Order, "order")
@@ -79,10 +80,6 @@ class Jsma:
     @property
     def asks(self) -> tuple[str, ...]:
         return ("readable", self._oracle)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("gradients",)
 
     @property
     def reads(self) -> Mapping[str, str]:

@@ -29,41 +29,29 @@ from typing import Any
 
 from unfooled.attacks.parts.beam import BeamSwap
 from unfooled.attacks.parts.candidates import Neighbours
-from unfooled.attacks.parts.goals import Confident, Untargeted
+from unfooled.attacks.parts.goals import Confident, untargeted_versions
 from unfooled.attacks.parts.limits import MaxWords, MeanVector, WordLoss
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 
 _NEAR = Neighbours(most=15, min_cosine=-1.0)
 
-
-def _version(version: str, goal: Any, search: BeamSwap) -> Recipe:
-    return Recipe(
-        name="kuleshov",
-        version=version,
-        summary="swaps the best word anywhere, held by the mean word vector and a language model",
-        paper="Kuleshov et al. 2018",
-        goal=goal,
-        search=search,
-    )
-
+_ABOUT: dict[str, Any] = {
+    "name": "kuleshov",
+    "summary": "swaps the best word anywhere, held by the mean word vector and a language model",
+    "paper": "Kuleshov et al. 2018",
+}
+_AS_TEXTATTACK = BeamSwap(
+    candidates=_NEAR,
+    constraints=(MaxWords(share=0.5), MeanVector(0.2, cased=True), WordLoss(2.0)),
+    floor=0.7,
+)
+_AS_PAPER = BeamSwap(
+    candidates=_NEAR,
+    constraints=(MaxWords(share=0.5), MeanVector(0.2), WordLoss(2.0, against="current")),
+    result="best",
+)
 
 RECIPES: dict[str, Recipe] = {
-    "textattack": _version(
-        "textattack",
-        Untargeted(),
-        BeamSwap(
-            candidates=_NEAR,
-            constraints=(MaxWords(share=0.5), MeanVector(0.2, cased=True), WordLoss(2.0)),
-            floor=0.7,
-        ),
-    ),
-    "paper": _version(
-        "paper",
-        Confident(0.7),
-        BeamSwap(
-            candidates=_NEAR,
-            constraints=(MaxWords(share=0.5), MeanVector(0.2), WordLoss(2.0, against="current")),
-            result="best",
-        ),
-    ),
+    **untargeted_versions({"textattack": _AS_TEXTATTACK}, **_ABOUT),
+    **recipe_versions({"paper": _AS_PAPER}, goal=Confident(0.7), **_ABOUT),
 }

@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.importance import Importance
 from unfooled.attacks.parts.replacement import ClosestWord, ListedWords, RandomDraws, RandomWords, Replacement
 from unfooled.attacks.parts.search import greedy, keep_highest
@@ -92,10 +92,8 @@ def _recipes() -> Iterator[Recipe]:
 
 
 def _recipe(name: str, summary: str, search: Search) -> Recipe:
-    paper = "Hsieh et al. 2019, ACL 2019"
-    return Recipe(
-        name=name, version="paper", summary=summary, paper=paper, goal=Untargeted(), search=search, needs=()
-    )
+    about = {"name": name, "summary": summary, "paper": "Hsieh et al. 2019, ACL 2019", "needs": ()}
+    return untargeted_versions({"paper": search}, **about)["paper"]
 
 
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _recipes()}

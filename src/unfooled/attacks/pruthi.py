@@ -29,8 +29,8 @@ import string
 from unfooled.attacks.parts.beam import BeamSwap
 from unfooled.attacks.parts.candidates import AnyOf
 from unfooled.attacks.parts.characters import Misspelling
-from unfooled.attacks.parts.goals import Untargeted
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.attacks.parts.goals import untargeted_versions
+from unfooled.core.recipe import Recipe
 
 _AS_TEXTATTACK = AnyOf(
     (
@@ -50,7 +50,7 @@ _AS_PAPER = AnyOf(
 )
 
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {
         "textattack": BeamSwap(candidates=_AS_TEXTATTACK, constraints=(), most_edits=1),
         "paper": BeamSwap(candidates=_AS_PAPER, constraints=(), most_edits=1),
@@ -59,5 +59,4 @@ RECIPES: dict[str, Recipe] = recipe_versions(
     name="pruthi",
     summary="misspells one or two words in the worst way",
     paper="Pruthi et al. 2019, arXiv:1905.11268",
-    goal=Untargeted(),
 )

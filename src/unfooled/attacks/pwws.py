@@ -30,14 +30,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unfooled.attacks.parts.constraints import NextText, SamePartOfSpeech
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.limits import OnlyTags
 from unfooled.attacks.parts.saliency import WeightedSaliency
 from unfooled.attacks.parts.search import GreedySwap, exploring, greedy, keep_newest
 from unfooled.attacks.parts.sources import WordNetLemmas, WordNetSynonyms
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +75,9 @@ _AS_PAPER = BestSwapsInOrder(
     )
 )
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {"textattack": _AS_TEXTATTACK, "paper": _AS_PAPER},
     name="pwws",
     summary="swaps words for WordNet synonyms, by saliency and gain",
     paper="Ren et al. 2019, ACL P19-1103",
-    goal=Untargeted(),
 )

@@ -33,8 +33,8 @@ Differences from the papers
 from __future__ import annotations
 
 from unfooled.attacks.parts.disguise import Disguise, Kind, Rewrite
-from unfooled.attacks.parts.goals import Untargeted
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.attacks.parts.goals import untargeted_versions
+from unfooled.core.recipe import Recipe
 
 _BOUCHER = "Boucher et al. 2022, arXiv:2106.09898"
 _HACKETT = "Hackett et al. 2025, arXiv:2504.11168"
@@ -43,7 +43,7 @@ _EGER = "Eger et al. 2019, arXiv:1903.11508"
 
 def _versions(name: str, summary: str, paper: str, kinds: dict[str, Kind]) -> dict[str, Recipe]:
     searches = {version: Rewrite(disguise=Disguise(kind)) for version, kind in kinds.items()}
-    return recipe_versions(searches, name=name, summary=summary, paper=paper, goal=Untargeted(), needs=())
+    return untargeted_versions(searches, name=name, summary=summary, paper=paper, needs=())
 
 
 ZERO_WIDTH = _versions(

@@ -34,7 +34,7 @@ from unfooled.attacks.parts.class_words import ReadsClassWords, opposite
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Ask, Program
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, require_counts
 from unfooled.text import match_case
 
 
@@ -48,8 +48,7 @@ class StrongestWords(ReadsClassWords):
     top: int = 5
 
     def __post_init__(self) -> None:
-        if self.most < 1 or self.top < 1:
-            raise ValueError("most and top are at least 1")
+        require_counts(self, "most", "top")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         text = start.text

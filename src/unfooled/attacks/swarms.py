@@ -37,11 +37,10 @@ Differences
 from __future__ import annotations
 
 from unfooled.attacks.parts.constraints import SamePartOfSpeech
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.limits import MaxWords
 from unfooled.attacks.parts.population import Swarm
 from unfooled.attacks.parts.sources import WordNetLemmas, WordNetSisters
-from unfooled.core.recipe import recipe_versions
 
 _PLAIN = Swarm(candidates=WordNetSisters(), constraints=(), mutation="drawn-best", mirrored=True)
 _ONE_PLACE = Swarm(
@@ -57,17 +56,15 @@ _LEVY = Swarm(
     repeat=True,
 )
 
-PSO = recipe_versions(
+PSO = untargeted_versions(
     {"textattack": _PLAIN, "paper": _ONE_PLACE},
     name="pso",
     summary="drifts in a swarm of texts with words of the same kind",
     paper="Zang et al. 2020, arXiv:1910.12196",
-    goal=Untargeted(),
 )
-LEAP = recipe_versions(
+LEAP = untargeted_versions(
     {"textattack": _LEVY},
     name="leap",
     summary="drifts in a swarm with Lévy flights of texts with WordNet's words",
     paper="Xiao et al. 2023, arXiv:2308.11284",
-    goal=Untargeted(),
 )

@@ -28,10 +28,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from unfooled.attacks.parts.class_words import ReadsClassWords, opposite
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe, require_counts
 from unfooled.text import match_case
 
 
@@ -44,8 +44,7 @@ class TackOn(ReadsClassWords):
     top: int = 5
 
     def __post_init__(self) -> None:
-        if self.top < 1:
-            raise ValueError("top is at least 1")
+        require_counts(self, "top")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         old = start.text.words[0]
@@ -58,11 +57,10 @@ class TackOn(ReadsClassWords):
         return end
 
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {"paper": TackOn()},
     name="tack-on",
     summary="replaces the first word by one that speaks for another class",
     paper="LSTM, SVM and naive Bayes on IMDB (lstm-jsma-imdb-2017)",
-    goal=Untargeted(),
     needs=(),
 )

@@ -33,11 +33,11 @@ from dataclasses import replace
 from unfooled.attacks.parts.candidates import AnyOf, Neighbours
 from unfooled.attacks.parts.characters import LookAlikes, Misspelling
 from unfooled.attacks.parts.constraints import SentenceSimilarity
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.gradient_importance import Gradient
 from unfooled.attacks.parts.importance import Deletion
 from unfooled.attacks.parts.search import GreedySwap
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe
 
 _BUGS = AnyOf(
     (
@@ -59,10 +59,9 @@ _BY_DELETION = GreedySwap(
     ties="text",
 )
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {"textattack": _BY_DELETION, "white-box": replace(_BY_DELETION, importance=Gradient())},
     name="textbugger",
     summary="puts the best of five kinds of bugs into important words",
     paper="Li et al. 2019, arXiv:1812.05271",
-    goal=Untargeted(),
 )

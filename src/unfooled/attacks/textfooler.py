@@ -49,11 +49,11 @@ from __future__ import annotations
 from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.constraints import SamePartOfSpeech, SentenceSimilarity
 from unfooled.attacks.parts.fluency import Grammar
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.importance import Deletion, Masking
 from unfooled.attacks.parts.search import GreedySwap
 from unfooled.attacks.valid import SWAP_VALID
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe
 
 _AS_TEXTATTACK = GreedySwap(
     importance=Deletion(),
@@ -96,7 +96,7 @@ _ADJUSTED = GreedySwap(
     ties="text",
 )
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {
         "textattack": _AS_TEXTATTACK,
         "paper": _AS_PAPER,
@@ -107,5 +107,4 @@ RECIPES: dict[str, Recipe] = recipe_versions(
     name="textfooler",
     summary="swaps important words for synonyms that keep grammar and meaning",
     paper="Jin et al. 2020, arXiv:1907.11932",
-    goal=Untargeted(),
 )

@@ -27,10 +27,10 @@ from __future__ import annotations
 
 from unfooled.attacks.parts.candidates import AnyOf
 from unfooled.attacks.parts.characters import Misspelling, Pick
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.importance import Deletion, Importance, RandomOrder
 from unfooled.attacks.parts.search import GreedySwap
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe
 
 _LEAST = 4  # letters
 
@@ -45,10 +45,9 @@ def _search(importance: Importance, pick: Pick) -> GreedySwap:
     return GreedySwap(importance=importance, candidates=made, constraints=(), stopwords="english")
 
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {"keyboard": _search(Deletion(), "all"), "random": _search(RandomOrder(), "one")},
     name="typos",
     summary="misspells important words as people do",
     paper="after Belinkov and Bisk 2018, arXiv:1711.02173",
-    goal=Untargeted(),
 )

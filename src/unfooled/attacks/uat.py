@@ -35,10 +35,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from unfooled.attacks.parts.class_words import target_of
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe, asking
 from unfooled.resources.triggers import COMMAND, put_before
 
 
@@ -49,9 +49,7 @@ class PutTrigger:
     tries: ClassVar[int] = 1
     trigger: str = "trigger.json"
 
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"trigger:{self.trigger}",)
+    asks = asking("trigger:{self.trigger}")
 
     @property
     def reads(self) -> Mapping[str, str]:
@@ -69,11 +67,10 @@ class PutTrigger:
         return end
 
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {"paper": PutTrigger()},
     name="uat",
     summary="puts the same few words, learned on other texts, before every text of a class",
     paper="Wallace et al. 2019, arXiv:1908.07125",
-    goal=Untargeted(),
     needs=(),
 )

@@ -33,11 +33,11 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.search import greedy, keep_newest
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe
 from unfooled.core.victim import require_choice
 from unfooled.resources.look_alikes import LookAlike
 from unfooled.text import Text
@@ -112,7 +112,7 @@ def _drawn(options: tuple[LookAlike, ...], rng: np.random.Generator) -> str:
     return options[int(rng.choice(len(options), p=weights / weights.sum()))].character
 
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {
         "eces": RandomLookAlikes(space="accents"),
         "dces": RandomLookAlikes(space="names"),
@@ -121,6 +121,5 @@ RECIPES: dict[str, Recipe] = recipe_versions(
     name="viper",
     summary="exchanges random characters for others that look like them",
     paper="Eger et al. 2019, arXiv:1903.11508",
-    goal=Untargeted(),
     needs=(),
 )

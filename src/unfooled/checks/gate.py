@@ -11,10 +11,9 @@ size was fixed before anybody saw a result does the narrower one for a single lo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
-from xml.etree import ElementTree
 
 from unfooled.checks.worst_case import Stress
 from unfooled.errors import UserError
@@ -226,65 +225,41 @@ def _judge(rule: Rule, rate: Rate) -> Judged:
     return Judged(rule, rate, "pass" if good else "fail" if bad else "undecided")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """What a user asks of a model: least rates, and the highest of success and errors."""
+
+    min_aua: float | None = None
+    min_valid_aua: float | None = None
+    min_accuracy: float | None = None
+    max_success: float | None = None
+    max_errors: float = 0.05
+    recalls: Mapping[str, float] = field(default_factory=dict)
+
+    def of_run(self) -> list[Rule]:
+        least = {"aua": self.min_aua, "valid-aua": self.min_valid_aua, "accuracy-before": self.min_accuracy}
+        return self._rules(least)
+
+    def of_stress(self) -> list[Rule]:
+        """A suite gives one accuracy, the worst case: both bounds on an accuracy are about that."""
+        if self.max_success is not None:
+            raise UserError("--max-success is for a run of one attack", "bound a suite with --min-accuracy")
+        given = [bound for bound in (self.min_aua, self.min_accuracy) if bound is not None]
+        return self._rules({"accuracy": max(given, default=None), "valid-accuracy": self.min_valid_aua})
+
+    def _rules(self, least: Mapping[str, float | None]) -> list[Rule]:
+        most = {"success": self.max_success, "errors": self.max_errors}
+        rules = [Rule(name, "min", bound) for name, bound in least.items() if bound is not None]
+        rules += [Rule(name, "max", bound) for name, bound in most.items() if bound is not None]
+        rules += [Rule("recall", "min", bound, label) for label, bound in self.recalls.items()]
+        if all(rule.measure == "errors" for rule in rules):
+            raise UserError("the gate has no rule", "give one, such as --min-aua 0.6 or --max-success 0.3")
+        return rules
+
+
 def told_interval(sizes: Sequence[int], size_was_fixed: bool) -> str:
     """Which interval decided, and why; `sizes` are those at which the gate looked at the run."""
     if size_was_fixed:
         return "exact 95 % interval: the run's size was fixed before"
     looks = f"; looks at this run: {', '.join(f'{size:,}' for size in sizes)} rows" if sizes else ""
     return f"anytime-valid 95 % interval: the run may grow, and each look counts{looks}"
-
-
-def junit(judged: Sequence[Judged], *, name: str, cautions: Sequence[str] = ()) -> str:
-    """JUnit XML: undecided rules are errors, so that no dashboard shows them as passed."""
-    counts = {kind: sum(answer.judgement == kind for answer in judged) for kind in ("fail", "undecided")}
-    suite = ElementTree.Element(
-        "testsuite",
-        name=_xml(name),
-        tests=str(len(judged)),
-        failures=str(counts["fail"]),
-        errors=str(counts["undecided"]),
-    )
-    for answer in judged:
-        case = ElementTree.SubElement(suite, "testcase", classname="unfooled.gate", name=str(answer.rule))
-        if answer.judgement == "fail":
-            ElementTree.SubElement(case, "failure", message=str(answer))
-        elif answer.judgement == "undecided":
-            ElementTree.SubElement(case, "error", message=f"undecided: {answer}")
-        else:
-            ElementTree.SubElement(case, "system-out").text = str(answer)
-    if cautions:
-        ElementTree.SubElement(suite, "system-err").text = _xml("\n".join(cautions))
-    ElementTree.indent(suite)
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
-
-
-def markdown(judged: Sequence[Judged], *, name: str, interval: str, cautions: Sequence[str] = ()) -> str:
-    """A few lines for a pull request; `name` and `cautions` are Markdown already."""
-    marks = {"pass": "✅ pass", "fail": "❌ fail", "undecided": "❔ undecided"}
-    lines = [
-        f"### Robustness gate: {marks[overall(judged)]}",
-        "",
-        name,
-        "",
-        *(f"⚠️ {caution}\n" for caution in cautions),
-        "| rule | measured | |",
-        "|---|---|---|",
-    ]
-    for answer in judged:
-        measured = str(answer).removeprefix(f"{answer.rule}: ")
-        lines.append(f"| {answer.rule} | {measured} | {marks[answer.judgement]} |")
-    lines += ["", interval[0].upper() + interval[1:] + "."]
-    if any(answer.judgement == "undecided" and not answer.reason for answer in judged):
-        lines += ["", "Undecided: the 95 % interval lies on both sides of the bound. Attack more examples."]
-    return "\n".join(lines) + "\n"
-
-
-def _xml(text: str) -> str:
-    """Characters that XML cannot hold, written out."""
-    return "".join(
-        char
-        if char in "\t\n\r"
-        or (ord(char) >= 0x20 and not 0xD800 <= ord(char) <= 0xDFFF and char not in "\ufffe\uffff")
-        else f"\\x{ord(char):02x}"
-        for char in text
-    )

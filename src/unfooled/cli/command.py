@@ -51,6 +51,10 @@ class Command:
         """Do it; the exit code, where it is not 0."""
         raise NotImplementedError
 
+    def values(self, *names: str) -> dict[str, Any]:
+        """What these options were given, for an object whose fields have the same names."""
+        return {name: getattr(self, name) for name in names}
+
     def trusted(self) -> AbstractContextManager[None]:
         """What files may do while the command runs; see `options.Trust`."""
         return nullcontext()

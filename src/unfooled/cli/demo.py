@@ -21,11 +21,11 @@ class Demo(Command):
     def run(self) -> None:
         from rich.console import Console
 
-        from unfooled.cli.resources import fetch
         from unfooled.core.recipe import load_recipe
         from unfooled.data.loading import load_data
         from unfooled.report.folder import write_report
         from unfooled.report.live import LiveObserver
+        from unfooled.report.resources import fetch
         from unfooled.report.terminal import show_run
         from unfooled.resources import store
         from unfooled.runs.attack import attack

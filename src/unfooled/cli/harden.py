@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
-from unfooled.cli.command import Command, Exit, interrupted, option
-from unfooled.cli.options import TrainingOptions, TrustOptions, check_resume, print_json
+from unfooled.cli.command import Command, Exit, option
+from unfooled.cli.options import TrainingOptions, TrustOptions, print_json
 from unfooled.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 class MethodSettings(Command):
     """Settings of methods that have a flag of their own."""
 
-    epochs: int | None = option(None, "Passes over the data. [default: 2]")
-    batch: int | None = option(None, "Rows per step, before texts are added to them.")
-    lr: float | None = option(None, "Learning rate.")
-    seed: int | None = option(None, "Same seed, same model.")
     words: int | None = option(None, "Words to swap, or to put noise on.")
     alternatives: int | None = option(None, "Most alternatives per text.")
     similarity: str | None = option(None, "SWITCH: none, rank or filter.")
@@ -66,7 +62,6 @@ Settings without a flag of their own: --set name=value. --list shows every setti
     out: Path | None = option(None, "Folder of the hardened model.", "-o")
     samples: Path | None = option(None, "augment: run, or .jsonl of one, whose successes are added.")
     threshold: tuple[str, ...] = option((), "Not here: give it where the model is used.", hidden=True)
-    list_: bool = option(False, "Show methods, settings and search ranges.", "--list")
 
     def run(self) -> int:
         from rich.console import Console
@@ -82,48 +77,41 @@ Settings without a flag of their own: --set name=value. --list shows every setti
         if self.list_:
             print_json(methods_as_json(), ensure_ascii=False) if self.json else print_methods(Console())
             return Exit.DONE
-        self.require("method", "model", "out", told="see unfooled harden --help; --list shows the methods")
+        name, model, out = self.needed("harden", "method", "model", "out")
         if self.threshold:
             raise UserError(
                 "a threshold is how a model's scores are used, and harden changes what they are: "
                 "the folder that it writes holds none",
                 "leave it out, and give --threshold to attack, evaluate or search with the hardened model",
             )
-        assert self.method is not None
-        assert self.model is not None
-        assert self.out is not None
-        method = find_method(self.method)
-        check_resume(resume=self.resume, restart=self.restart)
+        method = find_method(name)
         if method.kind == "train" and self.data is None:
             raise UserError(f"--data is missing: {method.name} trains", "give the rows to train on")
         data = None
         if method.kind == "train" and self.data is not None:
             data = self.choose_rows(self.load(self.data))
-        samples = fooling_texts(self.samples, load_victim(self.model).labels) if self.samples else None
+        samples = fooling_texts(self.samples, load_victim(model).labels) if self.samples else None
         with HardenProgress(self.console(), method.name) as observer:
             try:
                 hardened = harden(
-                    self.model,
+                    model,
                     data,
                     method=method.name,
-                    out=self.out,
+                    out=out,
                     valid=self.validation(self.data) if self.data else DEFAULT_SHARE,
                     options=self.given(MethodSettings),
                     samples=samples,
-                    resume=self.resume,
-                    restart=self.restart,
                     observer=observer,
+                    **self.values("resume", "restart"),
                 )
             except KeyboardInterrupt:
-                return interrupted(
-                    f"what is done so far is in {self.out}", "repeat the command with --resume"
-                )
+                return self.stopped()
         _show(hardened, self)
         return Exit.DONE
 
 
 def _show(hardened: Hardened, options: Harden) -> None:
-    from unfooled.cli.advice import attack_next
+    from unfooled.report.advice import attack_next
     from unfooled.report.tables import duration
 
     trained = hardened.trained

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from unfooled.cli.command import Command, option
+from unfooled.cli.command import Command, Exit, interrupted, option
 from unfooled.errors import UserError
 from unfooled.trust import trusting
 from unfooled.values import columns, listed, literal, pairs, settings, several
@@ -40,11 +40,13 @@ class Output(Command):
 
         return Console(stderr=True, quiet=self.json)
 
-    def require(self, *names: str, told: str) -> None:
-        """Options that are needed for all but --list; `told` says where to look."""
-        for name in names:
-            if getattr(self, name) is None:
+    def require(self, *names: str, told: str) -> tuple[Any, ...]:
+        """Values of options that are needed for all but --list; `told` says where to look."""
+        values = self.values(*names)
+        for name, value in values.items():
+            if value is None:
                 raise UserError(f"--{name} is missing", told)
+        return tuple(values.values())
 
 
 def print_json(found: Any, *, ensure_ascii: bool = True) -> None:
@@ -187,8 +189,7 @@ class Attacking(Data, RowOptions, LabelMap, Output):
     def settings(self, **more: Any) -> Settings:
         from unfooled.core.session import Settings
 
-        names = ("seed", "budget", "max_words", "any_language")
-        return Settings(**{name: getattr(self, name) for name in names}, **more)
+        return Settings(**self.values("seed", "budget", "max_words", "any_language"), **more)
 
     def everywhere(self) -> dict[str, str]:
         """What replaces the resources of an attack, wherever it has such a part."""
@@ -226,15 +227,30 @@ class TrainingOptions(Data, RowOptions, Output):
     """Commands that train a model."""
 
     data: str | None = option(None, "Labelled texts or pairs to train on.", "-d")
+    out: Path | None = option(None, "Folder of the model.", "-o")
     valid: str | None = option(None, "Validation: share of the rows, file, or split. [default: 0.1]")
+    epochs: int | None = option(None, "Passes over the data, at most.")
+    batch: int | None = option(None, "Rows per step.")
+    lr: float | None = option(None, "Learning rate.")
+    seed: int | None = option(None, "Same seed, same model. [default: 0]")
     set_: tuple[str, ...] = option((), "Any other setting: name=value.", "--set")
     split: str = "train"
     resume: bool = option(False, "Go on with what was stopped.")
     restart: bool = option(False, "Replace what the folder holds.")
+    list_: bool = option(False, "Show all there is to choose from, settings and ranges.", "--list")
+
+    def needed(self, command: str, *names: str) -> tuple[Any, ...]:
+        """The options without which nothing can be trained."""
+        found = self.require(*names, told=f"see unfooled {command} --help; --list shows what there is")
+        check_resume(resume=self.resume, restart=self.restart)
+        return found
+
+    def stopped(self) -> Exit:
+        return interrupted(f"what is done so far is in {self.out}", "repeat the command with --resume")
 
     def given(self, flags: type[Command]) -> dict[str, Any]:
-        """Settings: those that were given by the flags of this block, and those of --set."""
-        typed = {field.name: getattr(self, field.name) for field in fields(flags)}
+        """Settings: those that were given by flags, this block's and those of every training, or --set."""
+        typed = self.values("epochs", "batch", "lr", "seed", *(field.name for field in fields(flags)))
         given = {name: value for name, value in typed.items() if value is not None and value is not False}
         return given | settings(self.set_)
 

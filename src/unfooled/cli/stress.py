@@ -54,12 +54,11 @@ Then: unfooled gate runs/worst --min-aua 0.4 · unfooled leaderboard runs/* -o p
             listed = [suite.to_json() | {"summary": suite.summary} for suite in all_suites()]
             print_json(listed) if self.json else typer.echo(suites_table())
             return Exit.DONE
-        self.require("model", "data", told="see unfooled stress --help; --list shows the suites")
-        assert self.model is not None
-        assert self.data is not None
-        out = self.out or Path("runs") / f"stress-{slug(self.model, self.data)}"
-        victim = self.load_model(self.model)
-        data = self.load(self.data, edit=self.edit, clean=self.clean, sample=self.sample, seed=self.seed)
+        told = "see unfooled stress --help; --list shows the suites"
+        model, source = self.require("model", "data", told=told)
+        out = self.out or Path("runs") / f"stress-{slug(model, source)}"
+        victim = self.load_model(model)
+        data = self.load(source, edit=self.edit, clean=self.clean, sample=self.sample, seed=self.seed)
         try:
             result = stress(
                 victim,

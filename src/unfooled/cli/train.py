@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import typer
 
-from unfooled.cli.command import Command, Exit, interrupted, option
-from unfooled.cli.options import Clean, TrainingOptions, TrustCode, check_resume, print_json
+from unfooled.cli.command import Command, Exit, option
+from unfooled.cli.options import Clean, TrainingOptions, TrustCode, print_json
 from unfooled.plugins import registry
 from unfooled.values import listed
 
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 class FamilySettings(Command):
     """Settings of families that have a flag of their own."""
 
-    epochs: int | None = option(None, "Most passes over the data.")
-    batch: int | None = option(None, "Texts per step.")
-    lr: float | None = option(None, "Learning rate.")
-    seed: int | None = option(None, "Same seed, same model. [default: 0]")
     patience: int | None = option(None, "Epochs without gain before it stops.")
     hidden: int | None = option(None, "Units per layer.")
     layers: int | None = option(None, "Layers.")
@@ -61,7 +57,6 @@ their own: --set name=value.
     sweep: int | None = option(None, "Train N times within the ranges of --list; keep the best.", min=1)
     sweep_time: float | None = option(None, "Minutes after which no trial begins.", min=0)
     sampler: str = option("tpe", "How a sweep draws: `tpe` or `random`.")
-    list_: bool = option(False, "Show families, settings and sweep ranges.", "--list")
 
     def run(self) -> int:
         from rich.console import Console
@@ -75,28 +70,20 @@ their own: --set name=value.
         if self.list_:
             print_json(families_as_json(), ensure_ascii=False) if self.json else print_families(Console())
             return Exit.DONE
-        self.require("model", "data", "out", told="see unfooled train --help; --list shows the families")
-        assert self.model is not None
-        assert self.data is not None
-        assert self.out is not None
-        family = find_family(self.model)
-        check_resume(resume=self.resume, restart=self.restart)
+        model, named, out = self.needed("train", "model", "data", "out")
+        family = find_family(model)
         if self.sweep:
             find_classifier(family.name)
-        data = self.choose_rows(self.load(self.data))
-        shared: dict[str, Any] = {
-            "valid": self.validation(self.data),
-            "options": self.given(FamilySettings),
-            "resume": self.resume,
-            "restart": self.restart,
-        }
+        data = self.choose_rows(self.load(named))
+        shared = self.values("resume", "restart")
+        shared |= {"valid": self.validation(named), "options": self.given(FamilySettings)}
         with TrainProgress(self.console(), family.name) as observer:
             try:
                 if self.sweep:
                     trained = sweep(
                         family.name,
                         data,
-                        self.out,
+                        out,
                         trials=self.sweep,
                         minutes=self.sweep_time,
                         sampler=cast(Literal["tpe", "random"], self.sampler),
@@ -104,11 +91,9 @@ their own: --set name=value.
                         **shared,
                     )
                 else:
-                    trained = train(family.name, data, self.out, observer=observer, **shared)
+                    trained = train(family.name, data, out, observer=observer, **shared)
             except KeyboardInterrupt:
-                return interrupted(
-                    f"what is done so far is in {self.out}", "repeat the command with --resume"
-                )
+                return self.stopped()
         _show(trained, self)
         return Exit.DONE
 
@@ -131,7 +116,7 @@ their own: --set name=value.
 
 
 def _show(trained: Trained, options: Train) -> None:
-    from unfooled.cli.advice import attack_next
+    from unfooled.report.advice import attack_next
     from unfooled.report.tables import duration
     from unfooled.training.families import find_family
     from unfooled.training.trainer import ClassifierFamily

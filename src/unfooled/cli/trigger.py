@@ -10,8 +10,7 @@ import typer
 
 from unfooled.cli.command import option
 from unfooled.cli.options import Data, LabelMap, ModelOptions, Output, RowOptions, print_json
-from unfooled.cli.words import check_free
-from unfooled.plugins import unknown_name
+from unfooled.files import check_free
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,55 +40,19 @@ Examples:
 
     def run(self) -> None:
         from unfooled.report.progress import ProgressBars
-        from unfooled.resources.triggers import KIND, Triggers
-        from unfooled.training.triggers import TriggerLearner, TriggerSettings
+        from unfooled.resources.triggers import KIND
+        from unfooled.training.triggers import TriggerSettings, learn_triggers
 
         check_free(self.out, KIND, "trigger file", force=self.force)
         victim = self.load_model(self.model)
-        settings = TriggerSettings(
-            words=self.words,
-            epochs=self.epochs,
-            batch=self.batch,
-            candidates=self.candidates,
-            beam=self.beam,
-            held_out=self.held_out,
-            seed=self.seed,
-        )
+        names = ("words", "epochs", "batch", "candidates", "beam", "held_out", "seed")
+        settings = TriggerSettings(**self.values(*names))
         data = self.load(self.data, edit=self.edit).aligned(victim.labels, self.mapped_labels())
-        rows = [row for row in self.choose_rows(data, seed=self.seed) if not row.problem]
-        target = None if self.target is None else _number(self.target, victim.labels)
-        chosen = range(len(victim.labels)) if self.class_ is None else [_number(self.class_, victim.labels)]
-        against = {}
+        rows = self.choose_rows(data, seed=self.seed)
         with ProgressBars(self.console()) as bars:
-            for label in chosen:
-                if label != target:
-                    learner = TriggerLearner(victim, label, settings, target=target)
-                    texts = [row.text() for row in rows if row.label == label]
-                    against[victim.labels[label]] = learner.learn(texts, bars)
-        triggers = Triggers(victim.labels, against, self.target, victim.name, data.name)
+            triggers = learn_triggers(victim, rows, settings, bars, against=self.class_, target=self.target)
         triggers.write(self.out)
         if self.json:
-            print_json(
-                {
-                    "out": str(self.out),
-                    "triggers": {
-                        label: {"words": trigger.words, "rows": trigger.rows, "flipped": trigger.flipped}
-                        for label, trigger in against.items()
-                    },
-                },
-                ensure_ascii=False,
-            )
-            return
-        for name, trigger in against.items():
-            share = f" ({trigger.flipped / trigger.rows:.0%})" if trigger.rows else ""
-            typer.echo(
-                f"{name}: {' '.join(trigger.words)!r} flips {trigger.flipped} of {trigger.rows} "
-                f"rows held out{share}"
-            )
-        typer.echo(f"written: {self.out}")
-
-
-def _number(name: str, labels: tuple[str, ...]) -> int:
-    if name not in labels:
-        raise unknown_name("class", name, list(labels))
-    return labels.index(name)
+            print_json({"out": str(self.out), "triggers": triggers.to_dict()}, ensure_ascii=False)
+        else:
+            typer.echo("\n".join([*triggers.told(), f"written: {self.out}"]))

@@ -10,7 +10,7 @@ import typer
 
 from unfooled.cli.command import option
 from unfooled.cli.options import Data, LabelMap, Output, RowOptions, print_json
-from unfooled.errors import UserError
+from unfooled.files import check_free
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,15 +50,3 @@ Examples:
             return
         Console().print(class_words_table(words, self.top))
         typer.echo(f"{len(words.words):,} words of {visible(data.name)}, written: {self.out}")
-
-
-def check_free(out: Path, kind: str, what: str, *, force: bool) -> None:
-    """A file of this kind may be replaced by a new one; any other file only when asked."""
-    if out.is_dir():
-        raise UserError(f"{out} is a folder", "name a file, such as words.json")
-    if not out.exists() or force:
-        return
-    with out.open("rb") as file:
-        ours = kind.encode() in file.read(200)
-    if not ours:
-        raise UserError(f"{out} exists and is no {what}", "choose another --out, or replace it with --force")

@@ -211,7 +211,8 @@ def most_similar(texts: Sequence[Scored]) -> Scored:
 
 
 def _is_tie(probs: Row) -> bool:
-    return len(probs) > 1 and int((probs == probs.max()).sum()) > 1
+    row = probs.tolist()  # asked often, and a list of few classes is several times as fast
+    return len(row) > 1 and row.count(max(row)) > 1
 
 
 def _brief(value: str | tuple[str, ...]) -> Hashable:

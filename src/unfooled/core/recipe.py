@@ -63,7 +63,9 @@ class Recipe:
         if own := getattr(self.search, "level", ""):
             return (own,)
         sources = [part for part in _parts(self.search) if hasattr(part, "propose")]
-        inner = [part for part in sources if not any(hasattr(one, "propose") for one in [*_parts(part)][1:])]
+        inner = [
+            part for part in sources if not any(hasattr(within, "propose") for within in [*_parts(part)][1:])
+        ]
         spelled = {bool(getattr(part, "spells", False)) for part in inner}
         levels = {"characters": True in spelled, "words": False in spelled or not spelled}
         return tuple(level for level, edited in levels.items() if edited)
@@ -99,6 +101,21 @@ def recipe_versions(
     """Versions of an attack that differ in nothing but their search, the default first."""
     about: dict[str, Any] = {"name": name, "summary": summary, "paper": paper, "goal": goal, "needs": needs}
     return {version: Recipe(version=version, search=search, **about) for version, search in searches.items()}
+
+
+def asking(*names: str) -> property:
+    """A part's `asks`: names of oracles, with the part's own settings in braces.
+
+    asks = asking("neighbours:{self.table}")
+    """
+    return property(lambda part: tuple(name.format(self=part) for name in names))
+
+
+def require_counts(part: object, *names: str) -> None:
+    """Refuse settings of a part that count something and are below 1."""
+    for name in names:
+        if getattr(part, name) < 1:
+            raise ValueError(f"{name} is at least 1")
 
 
 def load_recipe(name: str) -> Recipe:

@@ -7,7 +7,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,13 +53,8 @@ class Rate:
         return cls(float(macro_f1(table)) if len(true) else math.nan, *f1_interval(table), len(true))
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "value": _number(self.value),
-            "low": _number(self.low),
-            "high": _number(self.high),
-            "n": self.n,
-            **({} if self.doubt is None else {"doubt": list(self.doubt)}),
-        }
+        doubt = {} if self.doubt is None else {"doubt": list(self.doubt)}
+        return {**_numbers(self), **doubt}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Rate:
@@ -90,13 +85,7 @@ class Mean:
         return cls(float(sample.mean()), *ends, float(np.median(sample)), len(values))
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "value": _number(self.value),
-            "low": _number(self.low),
-            "high": _number(self.high),
-            "median": _number(self.median),
-            "n": self.n,
-        }
+        return _numbers(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,6 +418,12 @@ def _count_note(notes: dict[str, list[int]], result: Result) -> None:
 def _top(pairs: Counter[tuple[str, str]]) -> tuple[Substitution, ...]:
     ranked = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))[:_TOP]
     return tuple(Substitution(before, after, count) for (before, after), count in ranked)
+
+
+def _numbers(figure: Rate | Mean) -> dict[str, Any]:
+    """Its numbers by name, in their order; what is not known is None, which JSON has a word for."""
+    values = {field.name: getattr(figure, field.name) for field in fields(figure)}
+    return {name: _number(value) for name, value in values.items() if isinstance(value, int | float)}
 
 
 def _number(value: float) -> float | None:

@@ -249,41 +249,61 @@ def charts(views: Sequence[View]) -> list[Chart]:
     return [chart for chart in found if chart is not None and chart.svg]
 
 
+class CurveText(NamedTuple):
+    """What is written on and below a curve of accuracy."""
+
+    title: str
+    x_name: str
+    form: str
+    caption: str
+
+
+_SHARE = CurveText(
+    "Accuracy against the share of words changed",
+    "at most this share of the words changed",
+    "{:.0%}",
+    "How much editing it takes: attacks that change a larger share are not counted.",
+)
+_QUERIES = CurveText(
+    "Accuracy against the query budget",
+    "at most this many queries per example",
+    "{:,.0f}",
+    "How patient an attacker must be: attacks that needed more queries are not counted.",
+)
+_SIMILARITY = CurveText(
+    "Accuracy when only similar texts count",
+    "similarity of the last edit, at least",
+    "{:.2f}",
+    "How many successes stay close to the original, on the scale of the attack's own constraint; "
+    "texts whose similarity was not measured do not count.",
+)
+_VALIDITY = CurveText(
+    "Accuracy when only texts count that are likely valid",
+    "probability of being valid, at least",
+    "{:.1f}",
+    "At the left every text counts, at the right only those that a reader would surely accept.",
+)
+
+
 def _over_share(views: Sequence[View]) -> Chart | None:
-    curves = [(view, accuracy_at_most(view.ledger, view.ledger.share, SHARES)) for view in views]
-    return _curve(
-        curves,
-        title="Accuracy against the share of words changed",
-        x_name="at most this share of the words changed",
-        form="{:.0%}",
-        caption="How much editing it takes: attacks that change a larger share are not counted.",
-    )
+    return _curve(views, lambda view: accuracy_at_most(view.ledger, view.ledger.share, SHARES), _SHARE)
 
 
 def _over_queries(views: Sequence[View]) -> Chart | None:
     views = [view for view in views if np.isfinite(view.ledger.queries[view.ledger.attacked]).all()]
     limits = sorted({limit for view in views for limit in query_limits(view.ledger)})
-    curves = [(view, accuracy_at_most(view.ledger, view.ledger.needed, limits)) for view in views]
     return _curve(
-        curves,
-        title="Accuracy against the query budget",
-        x_name="at most this many queries per example",
-        form="{:,.0f}",
+        views,
+        lambda view: accuracy_at_most(view.ledger, view.ledger.needed, limits),
+        _QUERIES,
         log_x=True,
-        caption="How patient an attacker must be: attacks that needed more queries are not counted.",
     )
 
 
 def _over_similarity(views: Sequence[View]) -> Chart | None:
     measured = [view for view in views if np.isfinite(view.ledger.similarity[view.ledger.fallen]).any()]
-    curves = [(view, accuracy_at_least(view.ledger, view.ledger.similarity, FLOORS)) for view in measured]
     return _curve(
-        curves,
-        title="Accuracy when only similar texts count",
-        x_name="similarity of the last edit, at least",
-        form="{:.2f}",
-        caption="How many successes stay close to the original, on the scale of the attack's own constraint; "
-        "texts whose similarity was not measured do not count.",
+        measured, lambda view: accuracy_at_least(view.ledger, view.ledger.similarity, FLOORS), _SIMILARITY
     )
 
 
@@ -363,14 +383,13 @@ def _over_measure(views: Sequence[View], name: str) -> Chart | None:
     high = measure.better == "high"
     limits = sorted({round(float(value), 2) for value in np.quantile(values, np.linspace(0, 1, 11))})
     count = accuracy_at_least if high else accuracy_at_most
-    curves = [(view, count(view.ledger, view.measures[name], limits)) for view in measured]
-    return _curve(
-        curves,
-        title=f"Accuracy when only good texts count: {name}",
-        x_name=f"{measure.title}, {'at least' if high else 'at most'}",
-        form="{:.2f}",
-        caption="How many successes a reader might accept, measured after the attack.",
+    text = CurveText(
+        f"Accuracy when only good texts count: {name}",
+        f"{measure.title}, {'at least' if high else 'at most'}",
+        "{:.2f}",
+        "How many successes a reader might accept, measured after the attack.",
     )
+    return _curve(measured, lambda view: count(view.ledger, view.measures[name], limits), text)
 
 
 def _over_validity(views: Sequence[View]) -> Chart | None:
@@ -379,25 +398,16 @@ def _over_validity(views: Sequence[View]) -> Chart | None:
     if not any(np.isfinite(view.measures[VALID][view.ledger.fallen]).any() for view in judged):
         return None
     limits = [step / 10 for step in range(11)]
-    curves = [(view, accuracy_at_least(view.ledger, view.measures[VALID], limits)) for view in judged]
     return _curve(
-        curves,
-        title="Accuracy when only texts count that are likely valid",
-        x_name="probability of being valid, at least",
-        form="{:.1f}",
-        caption="At the left every text counts, at the right only those that a reader would surely accept.",
+        judged, lambda view: accuracy_at_least(view.ledger, view.measures[VALID], limits), _VALIDITY
     )
 
 
 def _curve(
-    curves: Sequence[tuple[View, list[Point]]],
-    *,
-    title: str,
-    x_name: str,
-    form: str,
-    caption: str,
-    log_x: bool = False,
+    views: Sequence[View], points_of: Callable[[View], list[Point]], text: CurveText, *, log_x: bool = False
 ) -> Chart | None:
+    curves = [(view, points_of(view)) for view in views]
+    title, x_name, form, caption = text
     if not any(points for _, points in curves):
         return None
     lines = [

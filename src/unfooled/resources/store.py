@@ -66,6 +66,11 @@ class ResourceStatus:
     command: str
     long: bool = False
 
+    def to_dict(self) -> dict[str, Any]:
+        told = {name: getattr(self, name) for name in ("name", "what", "licence")}
+        told |= {"bytes": self.size, "present": self.present, "path": str(self.path)}
+        return told | {"command": self.command}
+
 
 @dataclass(frozen=True, slots=True)
 class Store:

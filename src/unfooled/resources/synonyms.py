@@ -170,13 +170,13 @@ class SynonymOracle:
                             break
                         if other and other != reading.base:
                             found[self.inflected(reading.part, other, reading.slot, word)] = None
-        return tuple(one for one in found if one not in ("", word))[:most]
+        return tuple(name for name in found if name not in ("", word))[:most]
 
     def _find_lemmas(self, word: str) -> tuple[str, ...]:
         bases = [(part, base) for part in PARTS for base in self._detached(part, word.lower())]
         keys = [key for base in bases for key in self.net.senses[base]]
         found = {written for key in keys for written in self.net.synsets[key].written}
-        single = (one for one in found if one != word and "_" not in one and len(WORD.findall(one)) == 1)
+        single = (name for name in found if name != word and "_" not in name and len(WORD.findall(name)) == 1)
         return tuple(sorted(single))
 
     def _detached(self, part: str, word: str) -> list[str]:

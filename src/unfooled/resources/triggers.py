@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +45,23 @@ class Triggers:
             "target": self.target,
             "model": self.model,
             "data": self.data,
-            "triggers": {
-                label: {"words": list(trigger.words), "rows": trigger.rows, "flipped": trigger.flipped}
-                for label, trigger in self.against.items()
-            },
+            "triggers": self.to_dict(),
         }
         text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
         write_named(path, text, ResourceError, "choose another --out")
+
+    def to_dict(self) -> dict[str, Any]:
+        """By class: the words and what they did."""
+        return {label: asdict(trigger) for label, trigger in self.against.items()}
+
+    def told(self) -> list[str]:
+        """A line for each class."""
+        lines = []
+        for label, trigger in self.against.items():
+            share = f" ({trigger.flipped / trigger.rows:.0%})" if trigger.rows else ""
+            flips = f"flips {trigger.flipped} of {trigger.rows} rows held out{share}"
+            lines.append(f"{label}: {' '.join(trigger.words)!r} {flips}")
+        return lines
 
     @classmethod
     def read(cls, path: str | Path) -> Triggers:

@@ -15,9 +15,11 @@ from unfooled.core.questions import Numbers, marked
 from unfooled.core.result import decided
 from unfooled.core.victim import Victim
 from unfooled.core.victim_oracle import DECIMALS
+from unfooled.data.dataset import Dataset
 from unfooled.errors import CapabilityError, DataError
+from unfooled.plugins import unknown_name
 from unfooled.progress import ProgressObserver
-from unfooled.resources.triggers import Trigger, put_before
+from unfooled.resources.triggers import Trigger, Triggers, put_before
 from unfooled.text import Text
 from unfooled.victims.torch.oracles import steady
 from unfooled.victims.torch.word_oracles import highest
@@ -38,6 +40,34 @@ class TriggerSettings:
     first: str = "the"
     held_out: float = 0.2
     seed: int = 0
+
+
+def learn_triggers(
+    victim: Victim,
+    data: Dataset,
+    settings: TriggerSettings,
+    observer: ProgressObserver,
+    *,
+    against: str | None = None,
+    target: str | None = None,
+) -> Triggers:
+    """A trigger against each class, or one of them; all lead to the `target`, where there is one."""
+    rows = [row for row in data if not row.problem]
+    goal = None if target is None else _class(target, victim.labels)
+    chosen = range(len(victim.labels)) if against is None else [_class(against, victim.labels)]
+    found = {}
+    for label in chosen:
+        if label != goal:
+            texts = [row.text() for row in rows if row.label == label]
+            learner = TriggerLearner(victim, label, settings, target=goal)
+            found[victim.labels[label]] = learner.learn(texts, observer)
+    return Triggers(victim.labels, found, target, victim.name, data.name)
+
+
+def _class(name: str, labels: Sequence[str]) -> int:
+    if name not in labels:
+        raise unknown_name("class", name, list(labels))
+    return labels.index(name)
 
 
 class TriggerLearner:

@@ -22,6 +22,7 @@ from unfooled.attacks.parts.search import Ties, attackable, require_stopwords
 from unfooled.attacks.parts.together import Options, score_together, swapping
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
+from unfooled.core.recipe import require_counts
 from unfooled.core.victim import require_choice
 from unfooled.text import Text
 
@@ -91,7 +92,7 @@ def _step(
                 tie = scored.text.string if ties == "text" else len(seen)
                 best.append(_Found((not scored.success, -scored.score, number, tie), scored))
                 seen.add(scored.text)
-        best.sort(key=lambda one: one.rank)
+        best.sort(key=lambda found: found.rank)
         del best[width:]
 
     yield from score_together(a, [options for _, options in places], take)
@@ -123,8 +124,7 @@ class BeamSwap:
         require_stopwords(self.stopwords)
         require_choice(self.accept, Accept, "accept")
         require_choice(self.result, Result, "result")
-        if self.width < 1:
-            raise ValueError("width is at least 1")
+        require_counts(self, "width")
         if self.most_edits is not None and self.most_edits < 1:
             raise ValueError("most_edits is at least 1, or none for any number")
         if self.floor is not None and not 0.0 <= self.floor <= 1.0:

@@ -11,6 +11,7 @@ import numpy as np
 
 from unfooled.core.attempt import Attempt
 from unfooled.core.program import Program, ask
+from unfooled.core.recipe import asking, require_counts
 from unfooled.data.language import ENGLISH
 from unfooled.text import Text, match_case
 
@@ -33,14 +34,10 @@ class Neighbours:
     table: str = "counter-fitted"
     most: int = 50
     min_cosine: float = 0.5
+    asks = asking("neighbours:{self.table}")
 
     def __post_init__(self) -> None:
-        if self.most < 1:
-            raise ValueError("most is at least 1")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"neighbours:{self.table}",)
+        require_counts(self, "most")
 
     @property
     def language(self) -> str:

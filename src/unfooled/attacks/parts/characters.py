@@ -17,6 +17,7 @@ import numpy as np
 from unfooled.attacks.parts.candidates import added, drawn, dropped, exchanged, swapped
 from unfooled.core.attempt import Attempt
 from unfooled.core.program import Program, ask
+from unfooled.core.recipe import require_counts
 from unfooled.core.victim import require_choice
 from unfooled.text import Text
 
@@ -209,8 +210,7 @@ class LookAlikes:
     def __post_init__(self) -> None:
         require_choice(self.table, TableName, "table")
         require_choice(self.pick, Pick, "pick")
-        if self.most < 1:
-            raise ValueError("most is at least 1")
+        require_counts(self, "most")
 
     @property
     def asks(self) -> tuple[str, ...]:

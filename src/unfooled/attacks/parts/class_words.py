@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unfooled.core.attempt import Attempt, Goal, Scored
+from unfooled.core.recipe import asking
 from unfooled.core.victim import Victim
 from unfooled.data.labels import match_labels
 from unfooled.errors import DataError, ResourceError
@@ -57,9 +58,7 @@ class ReadsClassWords:
 
     words: str
 
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"class-words:{self.words}",)
+    asks = asking("class-words:{self.words}")
 
     @property
     def reads(self) -> Mapping[str, str]:

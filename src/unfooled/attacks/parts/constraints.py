@@ -13,6 +13,7 @@ import numpy as np
 
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
+from unfooled.core.recipe import asking
 from unfooled.core.victim import require_choice
 from unfooled.text import Text
 
@@ -55,9 +56,7 @@ class SamePartOfSpeech:
     noun_for_verb: bool = True
     first_equal: bool = False
 
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"tag:{self.tagger}",)
+    asks = asking("tag:{self.tagger}")
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         swaps = [option for option in options if not option.inserted]
@@ -106,15 +105,12 @@ class SentenceSimilarity:
     against: Literal["current", "original"] = "current"
     short_threshold: float | None = None
     published_for: str = "universal-sentence-encoder"
+    asks = asking("encode:{self.encoder}")
 
     def __post_init__(self) -> None:
         require_choice(self.scale, Scale, "scale")
         if self.window != 0:
             require_window(self.window)
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"encode:{self.encoder}",)
 
     def settle(self) -> tuple[SentenceSimilarity, str]:
         """Changes nothing; says so where the threshold was chosen for another encoder."""

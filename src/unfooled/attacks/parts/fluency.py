@@ -13,6 +13,7 @@ from typing import Any, Literal
 from unfooled.attacks.parts.constraints import NextText, require_window
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
+from unfooled.core.recipe import asking
 from unfooled.core.victim import require_choice
 from unfooled.resources.fluency import Score
 
@@ -57,14 +58,11 @@ class Fluency(BesideReference):
     measure: Measure = "text"
     against: Against = "original"
     window: int | None = None
+    asks = asking("fluency:{self.model}")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_choice(self.measure, Measure, "measure")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"fluency:{self.model}",)
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         told = yield from self.told(a, now, options)
@@ -90,9 +88,7 @@ class Grammar(BesideReference):
     against: Against = "original"
     window: int | None = None
 
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"grammar:{self.checker}",)
+    asks = asking("grammar:{self.checker}")
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         told = yield from self.told(a, now, options)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.attempt import Goal
-from unfooled.core.recipe import Recipe
+from unfooled.core.attempt import Goal, Search
+from unfooled.core.recipe import Recipe, recipe_versions
 from unfooled.core.victim import CLASSIFICATION, Victim
 from unfooled.errors import DataError
 
 EVERY_CLASS = "any"
 
 
-def _ties(probs: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Rows in which no single class is the most probable: the victim abstains, and no class is reached."""
-    ties: NDArray[np.bool_] = (probs == probs.max(axis=1, keepdims=True)).sum(axis=1) > 1
-    return ties
+def _decided(probs: NDArray[np.float64], reached: NDArray[np.bool_]) -> list[bool]:
+    """Of the rows that reach a goal those with a single most probable class: at a tie the victim abstains."""
+    if reached.any():  # most questions reach nothing
+        reached &= (probs == probs.max(axis=1, keepdims=True)).sum(axis=1) == 1
+    found: list[bool] = reached.tolist()
+    return found
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,12 @@ class Untargeted:
 
     def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
         scores = (1.0 - probs[:, label]).round(6)
-        return scores.tolist(), ((probs.argmax(axis=1) != label) & ~_ties(probs)).tolist()
+        return scores.tolist(), _decided(probs, probs.argmax(axis=1) != label)
+
+
+def untargeted_versions(searches: Mapping[str, Search], **about: Any) -> dict[str, Recipe]:
+    """Versions of an attack that wants any other class; `about` is its name, summary, paper and needs."""
+    return recipe_versions(searches, goal=Untargeted(), **about)
 
 
 @dataclass(frozen=True)
@@ -52,7 +61,7 @@ class Confident:
     def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
         scores, flipped = Untargeted().judge(probs, label)
         sure = probs.max(axis=1).round(6) >= self.least
-        return scores, [bool(one and two) for one, two in zip(flipped, sure, strict=True)]
+        return scores, [bool(flip and certain) for flip, certain in zip(flipped, sure, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -62,8 +71,7 @@ class Targeted:
     target: int
 
     def judge(self, probs: NDArray[np.float64], label: int) -> tuple[list[float], list[bool]]:
-        reached = (probs.argmax(axis=1) == self.target) & ~_ties(probs)
-        return probs[:, self.target].tolist(), reached.tolist()
+        return probs[:, self.target].tolist(), _decided(probs, probs.argmax(axis=1) == self.target)
 
 
 @dataclass(frozen=True)

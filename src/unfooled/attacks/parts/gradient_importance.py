@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.core.questions import GradientItem, Of, mark
+from unfooled.core.recipe import asking
 from unfooled.core.victim import require_choice
 
 DECIMALS = 3  # of a z-score: words closer than that are equals, whatever the last digits of a gradient say
@@ -30,17 +32,11 @@ class Gradient:
 
     of: Of = "loss"
     least: float | None = None
+    asks = asking("gradients:{self.of}")
+    needs: ClassVar[tuple[str, ...]] = ("gradients",)
 
     def __post_init__(self) -> None:
         require_choice(self.of, Of, "of")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"gradients:{self.of}",)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("gradients",)
 
     def rank(self, a: Attempt, start: Scored, positions: Sequence[int]) -> Program[list[int]]:
         (found,) = yield from ask(f"gradients:{self.of}", [GradientItem(mark(start.text), a.label)])
@@ -53,13 +49,9 @@ class Gradient:
 class GradientSum:
     """Sum of the absolute values of the loss gradient for the word's embedding, averaged over its pieces."""
 
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return ("gradients:loss",)
+    asks: ClassVar[tuple[str, ...]] = ("gradients:loss",)
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("gradients",)
+    needs: ClassVar[tuple[str, ...]] = ("gradients",)
 
     def rank(self, a: Attempt, start: Scored, positions: Sequence[int]) -> Program[list[int]]:
         (found,) = yield from ask("gradients:loss", [GradientItem(mark(start.text), a.label)])

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from unfooled.core.attempt import Attempt
 from unfooled.core.program import Program, ask
+from unfooled.core.recipe import asking
 from unfooled.data.language import ENGLISH
 from unfooled.text import Text, match_case
 
@@ -22,9 +23,7 @@ class OtherForms:
     table: str = "inflections"
     tagger: str = "perceptron-tagger"
 
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"tag:{self.tagger}", f"forms:{self.table}")
+    asks = asking("tag:{self.tagger}", "forms:{self.table}")
 
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         first = max(0, index - _AROUND)

@@ -17,6 +17,7 @@ from unfooled.attacks.parts.beam import untouched
 from unfooled.attacks.parts.constraints import NextText
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
+from unfooled.core.recipe import asking, require_counts
 from unfooled.core.victim import require_choice
 from unfooled.data.language import ENGLISH
 
@@ -87,9 +88,7 @@ class OnlyTags:
     tagger: str = "perceptron-tagger"
     around: int = 4  # words to each side that the tagger sees
 
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"tag:{self.tagger}",)
+    asks = asking("tag:{self.tagger}")
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         places = dict.fromkeys(option.position for option in options if not option.inserted)
@@ -109,9 +108,7 @@ class NoAntonyms:
 
     language: ClassVar[str] = ENGLISH
 
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return ("edit:wordnet", "tag:perceptron-tagger", "inflect:inflections")
+    asks: ClassVar[tuple[str, ...]] = ("edit:wordnet", "tag:perceptron-tagger", "inflect:inflections")
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         swaps = [option for option in options if not option.inserted]
@@ -141,14 +138,11 @@ class WordDistance:
     by: Distance = "squared"
     table: str = "counter-fitted"
     against: Against = "current"
+    asks = asking("vectors:{self.table}")
 
     def __post_init__(self) -> None:
         require_choice(self.by, Distance, "by")
         require_choice(self.against, Against, "against")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"vectors:{self.table}",)
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         pairs = {
@@ -183,9 +177,7 @@ class MeanVector:
     table: str = "counter-fitted"
     cased: bool = False
 
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"vectors:{self.table}",)
+    asks = asking("vectors:{self.table}")
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         if not options:
@@ -224,14 +216,11 @@ class WordLoss:
     model: str = "trigram"
     against: Against = "original"
     before: int | None = 2
+    asks = asking("fluency:{self.model}")
 
     def __post_init__(self) -> None:
         require_choice(self.against, Against, "against")
         _require_before(self.before)
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"fluency:{self.model}",)
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         pairs: dict[int, tuple[str, str]] = {}
@@ -257,15 +246,11 @@ class KeepLikeliest:
     most: int = 4
     model: str = "trigram"
     before: int | None = 2
+    asks = asking("fluency:{self.model}")
 
     def __post_init__(self) -> None:
         _require_before(self.before)
-        if self.most < 1:
-            raise ValueError("most is at least 1")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"fluency:{self.model}",)
+        require_counts(self, "most")
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         if len(options) <= self.most:
@@ -283,8 +268,7 @@ class FirstOptions:
     most: int = 4
 
     def __post_init__(self) -> None:
-        if self.most < 1:
-            raise ValueError("most is at least 1")
+        require_counts(self, "most")
 
     def allow(self, a: Attempt, now: Scored, options: Sequence[NextText]) -> Program[list[NextText]]:
         return list(options[: self.most])

@@ -19,6 +19,7 @@ from unfooled.attacks.parts.search import (
 )
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
+from unfooled.core.recipe import asking, require_counts
 from unfooled.core.victim import require_choice
 from unfooled.data.language import ENGLISH
 from unfooled.resources.fillmask import FillIn, MaskItem, WordItem
@@ -40,8 +41,24 @@ AHEAD = (
 )
 
 
+class AsksMaskedModel:
+    """Candidates of a masked language model, the `most` that it finds likeliest."""
+
+    masked_lm: str
+    most: int
+
+    asks = asking("fill:{self.masked_lm}")
+
+    @property
+    def language(self) -> str:
+        return ENGLISH if self.masked_lm in ("masked-lm", "trigram") else ""
+
+    def __post_init__(self) -> None:
+        require_counts(self, "most")
+
+
 @dataclass(frozen=True)
-class FillMask:
+class FillMask(AsksMaskedModel):
     """The `most` likeliest whole words for a masked place, never the word of the text that was masked.
 
     A replacement takes over the casing of the word it replaces; an insertion is capitalised where it stands
@@ -53,18 +70,6 @@ class FillMask:
     masked_lm: str = "masked-lm"
     most: int = 50
     casing: bool = True
-
-    def __post_init__(self) -> None:
-        if self.most < 1:
-            raise ValueError("most is at least 1")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"fill:{self.masked_lm}",)
-
-    @property
-    def language(self) -> str:
-        return ENGLISH if self.masked_lm in ("masked-lm", "trigram") else ""
 
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         """Replacements alone, as for any other source of candidates."""
@@ -114,7 +119,7 @@ class FillMask:
 
 
 @dataclass(frozen=True)
-class FillWord:
+class FillWord(AsksMaskedModel):
     """What a masked language model would rather read in the place of a word that it sees (BERT-Attack).
 
     `most` counts the likeliest tokens; those that are no whole words are left out. A word in several pieces
@@ -129,18 +134,9 @@ class FillWord:
     casing: bool = True
 
     def __post_init__(self) -> None:
-        if self.most < 1:
-            raise ValueError("most is at least 1")
+        super().__post_init__()
         if self.combine not in ("beam", "product") or self.sees not in ("current", "original"):
             raise ValueError("combine is beam or product, sees is current or original")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"fill:{self.masked_lm}",)
-
-    @property
-    def language(self) -> str:
-        return ENGLISH if self.masked_lm in ("masked-lm", "trigram") else ""
 
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         read, place = text, index

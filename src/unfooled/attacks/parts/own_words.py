@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from unfooled.attacks.parts.class_words import pushed
 from unfooled.core.attempt import Attempt
 from unfooled.core.program import Program, ask
 from unfooled.core.questions import Pull, mark
+from unfooled.core.recipe import require_counts
 from unfooled.text import Text
 
 
@@ -16,18 +18,11 @@ class OwnWords:
     """The words of the victim's vocabulary that the gradient likes best in a place, as it spells them."""
 
     most: int = 50
+    asks: ClassVar[tuple[str, ...]] = ("flips:each",)
+    needs: ClassVar[tuple[str, ...]] = ("gradients",)
 
     def __post_init__(self) -> None:
-        if self.most < 1:
-            raise ValueError("most is at least 1")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return ("flips:each",)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("gradients",)
+        require_counts(self, "most")
 
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         label, sign = pushed(a)

@@ -25,6 +25,7 @@ from unfooled.attacks.parts.search import (
 from unfooled.attacks.parts.undoing import undo_needless, with_one_undone
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, gather
+from unfooled.core.recipe import require_counts
 from unfooled.errors import BudgetExhaustedError
 from unfooled.text import Text
 
@@ -56,8 +57,7 @@ class PlannedSwap:
 
     def __post_init__(self) -> None:
         require_stopwords(self.stopwords)
-        if self.rounds < 1:
-            raise ValueError("rounds is at least 1")
+        require_counts(self, "rounds")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         try:

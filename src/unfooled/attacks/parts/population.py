@@ -164,8 +164,8 @@ class Genetic(_WordPopulation):
         chances = parent_chances([member.scored.score for member in ranked], self.temperature, self.parents)
         pairs = a.rng.choice(len(ranked), size=(2, children), p=chances).T.tolist()
         texts, weights = [], []
-        for one, other in pairs:
-            first, second = ranked[one], ranked[other]
+        for parent, other in pairs:
+            first, second = ranked[parent], ranked[other]
             take = taken_from_second(len(first.weights), self.crossover, a.rng)
             texts.append(mixed(first.scored.text, second.scored.text, take))
             weights.append(np.where(take, second.weights, first.weights))
@@ -224,7 +224,7 @@ def new_speeds(speeds: Floats, inertia: float, words: Text, own: Text, swarm: Te
     """Slower where a word is that of the particle's or the swarm's best, faster where it differs."""
 
     def pull(best: Text) -> Floats:
-        equal = np.array([one == other for one, other in zip(words.words, best.words, strict=True)])
+        equal = np.array([word == other for word, other in zip(words.words, best.words, strict=True)])
         return np.where(equal, -most, most)
 
     return np.asarray(inertia * speeds + (1.0 - inertia) * (pull(own) + pull(swarm)))
@@ -335,7 +335,7 @@ class Swarm(_WordPopulation):
     def _mutation_chance(self, now: Scored, own: Scored, start: Scored) -> float:
         other = (start if self.flight == "plain" else own).text.words
         words = now.text.words
-        return 1.0 - 2.0 * sum(one != two for one, two in zip(words, other, strict=True)) / len(words)
+        return 1.0 - 2.0 * sum(word != there for word, there in zip(words, other, strict=True)) / len(words)
 
     def _mutated(
         self,
@@ -414,7 +414,7 @@ def evolve(
     members = _latin_hypercube(size * len(low), len(low), a.rng)
     scored = yield from a.score([render(low + row * (high - low)) for row in members])
     for _ in range(generations):
-        losses = np.array([1.0 - one.score for one in scored])
+        losses = np.array([1.0 - text.score for text in scored])
         if fittest(scored).success or losses.std() <= spread * abs(losses.mean()):
             break
         trials = _trials(members, int(losses.argmin()), recombination, mutation, a.rng)

@@ -13,6 +13,7 @@ from unfooled.attacks.parts.importance import PORTION
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.core.questions import OWN, Pool
+from unfooled.core.recipe import require_counts
 from unfooled.core.victim import require_choice
 from unfooled.errors import BudgetExhaustedError
 from unfooled.text import Text
@@ -157,8 +158,7 @@ class RandomDraws(FromVocabulary):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.draws < 1:
-            raise ValueError("draws is at least 1")
+        require_counts(self, "draws")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         words = yield from self.words()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from unfooled.attacks.parts.importance import Deletion
 from unfooled.core.attempt import Attempt, Row, Scored
 from unfooled.core.program import Ask, Program, ask
 from unfooled.core.questions import mark
+from unfooled.core.recipe import asking
 from unfooled.core.victim import require_choice
 
 By = Literal["auto", "zero", "deletion"]
@@ -82,17 +83,11 @@ class AttentionSelect:
 
     layer: int = 0
     pick: Pick = "highest"
+    asks = asking("attention:{self.layer}", "readable")
+    needs: ClassVar[tuple[str, ...]] = ("attention",)
 
     def __post_init__(self) -> None:
         require_choice(self.pick, Pick, "pick")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"attention:{self.layer}", "readable")
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("attention",)
 
     def rank(self, a: Attempt, start: Scored, positions: Sequence[int]) -> Program[list[int]]:
         text = mark(start.text)

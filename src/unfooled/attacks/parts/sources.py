@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 from unfooled.attacks.parts.candidates import Candidates
 from unfooled.core.attempt import Attempt
 from unfooled.core.program import Program, ask
+from unfooled.core.recipe import asking, require_counts
 from unfooled.data.language import ENGLISH
 from unfooled.errors import ResourceError
 from unfooled.resources import datamuse
@@ -26,11 +27,6 @@ def like(word: str, found: Sequence[str], most: int) -> list[str]:
     return list(cased)[:most]
 
 
-def _require_some(most: int) -> None:
-    if most < 1:
-        raise ValueError("most is at least 1")
-
-
 @dataclass(frozen=True)
 class WordNetSynonyms:
     """Words that share a WordNet synset, in the form of the word they replace; common senses first.
@@ -42,15 +38,12 @@ class WordNetSynonyms:
     senses: int = 0
     most: int = 50
     lexicon: str = "wordnet"
+    asks = asking("wordnet:{self.lexicon}")
 
     def __post_init__(self) -> None:
-        _require_some(self.most)
+        require_counts(self, "most")
         if self.senses < 0:
             raise ValueError("senses is at least 0 (all)")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"wordnet:{self.lexicon}",)
 
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         word = text.words[index]
@@ -68,9 +61,7 @@ class WordNetLemmas:
     language: ClassVar[str] = ENGLISH
     lexicon: str = "wordnet"
 
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"wordnet:{self.lexicon}",)
+    asks = asking("wordnet:{self.lexicon}")
 
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         (found,) = yield from ask(f"wordnet:{self.lexicon}", [Lemmas(text.words[index])])
@@ -88,13 +79,10 @@ class WordNetSisters:
     language: ClassVar[str] = ENGLISH
     most: int = 50
     lexicon: str = "wordnet"
+    asks = asking("wordnet:{self.lexicon}")
 
     def __post_init__(self) -> None:
-        _require_some(self.most)
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"wordnet:{self.lexicon}",)
+        require_counts(self, "most")
 
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         word = text.words[index]
@@ -118,14 +106,14 @@ class Datamuse:
     fallback: Candidates | None = WordNetSynonyms()
     mode: Literal["auto", "online", "offline"] = "auto"
 
-    def __post_init__(self) -> None:
-        _require_some(self.most)
-        if self.relation not in ("rel_syn", "ml"):
-            raise ValueError("relation is rel_syn or ml")
-
     @property
     def asks(self) -> tuple[str, ...]:
         return (f"datamuse:{'cached:' if self.mode == 'offline' else ''}{self.address}",)
+
+    def __post_init__(self) -> None:
+        require_counts(self, "most")
+        if self.relation not in ("rel_syn", "ml"):
+            raise ValueError("relation is rel_syn or ml")
 
     def settle(self) -> tuple[Datamuse, str]:
         """Decide between service and fallback, and say so."""
@@ -157,13 +145,10 @@ class UserTable:
 
     path: str
     most: int = 50
+    asks = asking("table:{self.path}")
 
     def __post_init__(self) -> None:
-        _require_some(self.most)
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (f"table:{self.path}",)
+        require_counts(self, "most")
 
     def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
         word = text.words[index]

@@ -59,10 +59,10 @@ class Pictures:
         """The share of the ink of both letters that only one of them has."""
         if letter == other:
             return 0.0
-        one, two = self._draw(letter), self._draw(other)
-        most = np.maximum(one, two).sum()
+        drawn, beside = self._draw(letter), self._draw(other)
+        most = np.maximum(drawn, beside).sum()
         styled = _STYLED if self._drawable(letter) != letter or self._drawable(other) != other else 0.0
-        return max(styled, float(np.abs(one - two).sum() / most)) if most else styled
+        return max(styled, float(np.abs(drawn - beside).sum() / most)) if most else styled
 
     def _draw(self, letter: str) -> Picture:
         if letter not in self._drawn:

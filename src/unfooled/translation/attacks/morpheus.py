@@ -34,12 +34,12 @@ from typing import Any
 from unfooled.attacks.parts.beam import BeamSwap
 from unfooled.attacks.parts.candidates import Candidates
 from unfooled.attacks.parts.constraints import Constraint
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.inflections import OtherForms
 from unfooled.attacks.parts.search import exploring, greedy, keep_most_similar, replacing
-from unfooled.core.attempt import Attempt, Scored, Search
+from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, recipe_versions
 from unfooled.translation.attacks.output_goals import NoBleu
 
 _FORMS = OtherForms()
@@ -65,20 +65,16 @@ class TwoPasses:
         return (yield from greedy(start, places, explore, keep=keep_most_similar))
 
 
-def _version(version: str, goal: Any, search: Search, need: str = "translations") -> Recipe:
-    return Recipe(
-        name="morpheus",
-        version=version,
-        summary="puts words into other forms (run, runs, ran)",
-        paper="Tan et al. 2020, ACL 2020.acl-main.263",
-        goal=goal,
-        search=search,
-        needs=(need,),
-    )
-
+_ABOUT = {
+    "name": "morpheus",
+    "summary": "puts words into other forms (run, runs, ran)",
+    "paper": "Tan et al. 2020, ACL 2020.acl-main.263",
+}
+_OUTPUT: dict[str, Any] = {**_ABOUT, "needs": ("translations",)}
+_ANYWHERE = BeamSwap(candidates=_FORMS, constraints=())
 
 RECIPES: dict[str, Recipe] = {
-    "paper": _version("paper", NoBleu(), TwoPasses()),
-    "textattack": _version("textattack", NoBleu(exchanged=True), BeamSwap(candidates=_FORMS, constraints=())),
-    "classes": _version("classes", Untargeted(), TwoPasses(), "probabilities"),
+    **recipe_versions({"paper": TwoPasses()}, goal=NoBleu(), **_OUTPUT),
+    **recipe_versions({"textattack": _ANYWHERE}, goal=NoBleu(exchanged=True), **_OUTPUT),
+    **untargeted_versions({"classes": TwoPasses()}, **_ABOUT),
 }

@@ -93,7 +93,7 @@ class PlacesChanged(TextGoal):
     def judge(self, answers: Sequence[Written], a: WritingAttempt) -> tuple[list[float], list[bool]]:
         wanted = Text(a.reference or a.before).words
         pairs = [zip(wanted, Text(answer.output).words, strict=False) for answer in answers]
-        shares = [sum(one != other for one, other in places) / max(1, len(wanted)) for places in pairs]
+        shares = [sum(word != other for word, other in places) / max(1, len(wanted)) for places in pairs]
         return [round(share, 6) for share in shares], [share == 1.0 for share in shares]
 
 

@@ -38,7 +38,7 @@ from unfooled.attacks.parts.importance import Deletion, Importance, RandomOrder
 from unfooled.attacks.parts.search import exploring, greedy, keep_newest, long_words, replacing
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, require_counts
 from unfooled.text import Text
 from unfooled.translation.attacks.output_goals import BleuDrop
 
@@ -71,8 +71,7 @@ class OneTypo:
     def __post_init__(self) -> None:
         if self.pick not in ("random", "worst"):
             raise ValueError("pick is random or worst")
-        if self.letters < 1:
-            raise ValueError("letters is at least 1")
+        require_counts(self, "letters")
 
     @property
     def tries(self) -> int | None:

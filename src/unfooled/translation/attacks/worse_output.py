@@ -29,7 +29,7 @@ from unfooled.attacks.parts.importance import Deletion, Importance
 from unfooled.attacks.parts.search import exploring, greedy, keep_most_similar, long_words, replacing
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, require_counts
 from unfooled.translation.attacks.output_goals import BleuDrop, NonOverlapping
 from unfooled.translation.attacks.typo import KeyboardTypos
 
@@ -47,8 +47,7 @@ class FewSwaps:
     letters: int = 3
 
     def __post_init__(self) -> None:
-        if self.edits < 1 or self.letters < 1:
-            raise ValueError("edits and letters are at least 1")
+        require_counts(self, "edits", "letters")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         order = yield from self.importance.rank(a, start, long_words(start.text, self.letters))
