@@ -12,15 +12,18 @@ import multiprocessing
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, wraps
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from unfooled.errors import UserError
 from unfooled.extras import libraries_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 AUTO, CPU = "auto", "cpu"
 FULL = "fp32"
@@ -61,17 +64,29 @@ def computing(device: str | None = None, precision: str | None = None) -> Iterat
     global _said
     before = _said
     wanted = Compute(device or before.device, precision or before.precision)
-    if wanted != before:
-        if wanted.precision not in PRECISIONS:
-            raise UserError(f"{wanted.precision!r} is no precision", f"choose one of {', '.join(PRECISIONS)}")
-        where = resolved(wanted.device)
-        if wanted.precision != FULL:
-            require_precision(where, wanted.precision)
+    if wanted.precision not in PRECISIONS:
+        raise UserError(f"{wanted.precision!r} is no precision", f"choose one of {', '.join(PRECISIONS)}")
+    if wanted.device not in (before.device, AUTO, CPU):
+        resolved(wanted.device)  # what is not here is said at once
+    if wanted.precision not in (before.precision, FULL):
+        require_precision(resolved(wanted.device), wanted.precision)
     _said = wanted
     try:
         yield
     finally:
         _said = before
+
+
+def computes(function: Callable[P, R]) -> Callable[P, R]:
+    """For a function with a parameter `device`: what it loads computes there."""
+
+    @wraps(function)
+    def there(*args: P.args, **given: P.kwargs) -> R:
+        device: Any = given.get("device")
+        with computing(device):
+            return function(*args, **given)
+
+    return there
 
 
 def resolved(asked: str = "") -> str:
@@ -92,7 +107,7 @@ def resolved(asked: str = "") -> str:
     if not of_kind or (colon and asked not in of_kind):
         raise UserError(
             f"there is no device {asked} that torch can use here",
-            f"here are {', '.join([*here, CPU])}; `auto` takes the best of them",
+            f"choose from what is here: {', '.join([*here, CPU])}, or auto",
         )
     return asked if colon else _spread(of_kind)
 

@@ -58,6 +58,11 @@ def device_of(model: Any) -> Any:
     return next((weight.device for weight in weights()), torch.device(CPU))
 
 
+def precision_of(model: Any) -> str:
+    """That of its passes without gradients."""
+    return str(getattr(model, "pass_precision", FULL))
+
+
 def is_apart(model: Any) -> bool:
     """Whether it computes on a device of its own, while this processor is free for other work."""
     return bool(device_of(model).type != CPU)
@@ -89,7 +94,7 @@ def answering(model: Any) -> Iterator[None]:
     """
     import torch
 
-    precision = getattr(model, "pass_precision", FULL)
+    precision = precision_of(model)
     with torch.inference_mode():
         if precision == FULL:
             yield

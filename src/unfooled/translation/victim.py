@@ -21,8 +21,9 @@ from unfooled.core.victim import (
     require_not_negative,
     require_positive,
 )
+from unfooled.device import FULL
 from unfooled.errors import VictimError
-from unfooled.passes import answering, is_apart, placed, to_device, to_host
+from unfooled.passes import answering, is_apart, placed, precision_of, to_device, to_host
 from unfooled.translation.decoding import (
     Row,
     Signs,
@@ -115,7 +116,10 @@ class TranslatorVictim(LooksInside, Reloadable):
 
     def fingerprint(self) -> str:
         if not self._fingerprint:
-            settings = (self.max_length, self.beams, self.length_penalty, self.prefix, self.languages)
+            written = (self.beams, self.length_penalty, self.prefix, self.languages)
+            settings: tuple[Any, ...] = (self.max_length, *written)
+            if (precision := precision_of(self.model)) != FULL:
+                settings = (*settings, precision)
             if self.folder is not None:
                 files = {path for pattern in (*HASHED, WORDS) for path in self.folder.glob(pattern)}
                 self._fingerprint = digest("seq2seq", digest_files(files), settings)

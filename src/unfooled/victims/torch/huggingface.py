@@ -23,12 +23,15 @@ from unfooled.core.victim import (
     softmax,
 )
 from unfooled.core.victim_oracle import SCALE, SEVERAL
+from unfooled.device import FULL
 from unfooled.errors import VictimError
 from unfooled.passes import (
     Passes,
     answering,
     is_apart,
     is_recurrent,
+    placed,
+    precision_of,
     to_device,
     to_host,
     tokens_that_fit,
@@ -82,7 +85,7 @@ class HuggingFaceVictim(TorchWords, TorchNoise, Reloadable):
         max_length: int = 0,
         max_tokens: int = 0,
     ) -> None:
-        self.model = model = place(model, given=True)
+        self.model = model = placed(model, given=True)
         self.tokenizer = tokenizer
         self.name = name or type(model).__name__
         require_classes(model.config, self.name)
@@ -136,7 +139,9 @@ class HuggingFaceVictim(TorchWords, TorchNoise, Reloadable):
 
     def fingerprint(self) -> str:
         if not self._fingerprint:
-            settings = (self.labels, self.max_length)
+            settings: tuple[Any, ...] = (self.labels, self.max_length)
+            if (precision := precision_of(self.model)) != FULL:
+                settings = (*settings, precision)
             if self.folder is not None:
                 files = {path for pattern in HASHED for path in self.folder.glob(pattern)}
                 self._fingerprint = digest("hf", digest_files(files), settings)
