@@ -21,7 +21,33 @@ _hostile_tried: dict[str, dict[str, int]] = {}
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--runslow", action="store_true", help="also run the tests marked slow")
+    parser.addoption("--stand-in-device", action="store_true", help="torch models compute on a stand-in for a GPU")
     parser.addoption("--trust-table", type=Path, help="page whose table of hostile cases is written anew")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--stand-in-device"):
+        import stand_in
+
+        stand_in.install()
+        start = Path(stand_in.__file__).parent / "stand_in_start"
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(start), os.environ.get("PYTHONPATH")]))
+
+
+@pytest.fixture(autouse=True)
+def one_device(request: pytest.FixtureRequest) -> Generator[None]:
+    """With --stand-in-device: all models are there, and a test in which devices met has failed."""
+    if not request.config.getoption("--stand-in-device"):
+        yield
+        return
+    import stand_in
+
+    from unfooled.device import computing
+
+    stand_in.mixed.clear()
+    with computing(f"{stand_in.NAME}:0"):
+        yield
+    assert not stand_in.mixed
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

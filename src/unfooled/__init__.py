@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from unfooled.data.dataset import Dataset
     from unfooled.data.loading import load_data
     from unfooled.defenses.harden import harden
+    from unfooled.device import computing
     from unfooled.errors import UnfooledError, UserError
     from unfooled.internals.analysis import analyse
     from unfooled.metrics.measures import measure
@@ -71,6 +72,7 @@ __all__ = [
     "attack",
     "attacks",
     "compare",
+    "computing",
     "evaluate",
     "export",
     "harden",
@@ -107,6 +109,7 @@ _HOMES = {
     "Victim": "core.victim",
     "attack": "runs.attack",
     "compare": "checks.compare",
+    "computing": "device",
     "evaluate": "checks.evaluate",
     "export": "runs.export",
     "harden": "defenses.harden",

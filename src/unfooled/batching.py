@@ -18,6 +18,8 @@ class Meter:
     tokens: int = 0
     padding: int = 0
     seconds: float = 0.0
+    largest: int = 0  # tokens of the largest pass, padding included
+    out_of_memory: int = 0  # passes that did not fit into memory and were halved
 
     def add(self, items: int, tokens: int, padding: int, seconds: float) -> None:
         self.calls += 1

@@ -20,6 +20,7 @@ from unfooled.data.loading import Given, as_dataset
 from unfooled.errors import DataError
 from unfooled.extras import libraries_of
 from unfooled.files import write_table
+from unfooled.passes import to_device, to_host
 from unfooled.rates import accuracy, confusion, f1_interval, macro_f1, wilson
 from unfooled.training.preparation import LabelledTexts, read_rows
 from unfooled.victims.loading import GivenVictim, as_victim
@@ -213,14 +214,11 @@ def bare_loop(victim: Any, texts: Sequence[TextValue], size: int = 32) -> None:
         for start in range(0, len(order), size):
             members = order[start : start + size]
             longest = max(1, lengths[members[-1]])
-            victim.model(
-                **{
-                    name: torch.tensor(
-                        [rows[i] + [fill.get(name, 0)] * (longest - lengths[i]) for i in members]
-                    )
-                    for name, rows in encoded.items()
-                }
-            )
+            batch = {
+                name: torch.tensor([rows[i] + [fill.get(name, 0)] * (longest - lengths[i]) for i in members])
+                for name, rows in encoded.items()
+            }
+            to_host(victim.model(**to_device(batch, victim.model)).logits)
 
 
 def write_csv(measured: Sequence[Measured], path: Path) -> None:

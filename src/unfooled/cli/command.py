@@ -59,6 +59,10 @@ class Command:
         """What files may do while the command runs; see `options.Trust`."""
         return nullcontext()
 
+    def computing(self) -> AbstractContextManager[None]:
+        """Where models compute while the command runs; see `options.Devices`."""
+        return nullcontext()
+
 
 def option(default: Any, help: str, *flags: str, **more: Any) -> Any:
     """A field that is typed `--name`. A short flag adds to it, a long one replaces it; `...`: required."""
@@ -83,7 +87,7 @@ def build(name: str, kind: type[Command], help: str) -> TyperCommand:
 
     def callback(**given: Any) -> None:
         command = kind(**{name: tuple(v or ()) if name in several else v for name, v in given.items()})
-        with command.trusted():
+        with command.trusted(), command.computing():
             try:
                 code = command.run() or 0
             except BrokenPipeError:  # a pipe other than the output's own; click would call it a failure

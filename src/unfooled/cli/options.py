@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from unfooled.cli.command import Command, Exit, interrupted, option
+from unfooled.device import PRECISIONS, computing
 from unfooled.errors import UserError
 from unfooled.trust import trusting
 from unfooled.values import columns, listed, literal, pairs, settings, several
@@ -54,7 +55,17 @@ def print_json(found: Any, *, ensure_ascii: bool = True) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrustCode(Command):
+class Devices(Command):
+    """Commands that load models."""
+
+    device: str = option("auto", "Where torch models compute: auto, cpu, cuda, cuda:1, mps.")
+
+    def computing(self) -> AbstractContextManager[None]:
+        return computing(self.device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrustCode(Devices):
     """Commands that load models from hub pages, but no files that hold objects."""
 
     trust_remote_code: bool = option(False, "Run the Python code that a model's folder or hub page brings.")
@@ -170,7 +181,7 @@ class RowOptions(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attacking(Data, RowOptions, LabelMap, Output):
+class Attacking(Data, RowOptions, LabelMap, Devices, Output):
     """Commands that attack: which rows, how far, and where words and meanings are looked up."""
 
     out: Path | None = option(None, "Folder of all runs. [default: runs/…]", "-o")
@@ -183,8 +194,12 @@ class Attacking(Data, RowOptions, LabelMap, Output):
     encoder: str | None = option(None, "Sentence encoder for similarity constraints.")
     neighbours: str | None = option(None, "Neighbour table: name, JSON table or vectors file.")
     masked_lm: str | None = option(None, "Masked language model of BAE: folder, hub name or `trigram`.")
+    precision: str = option("fp32", f"Of passes without gradients: {', '.join(PRECISIONS)}.")
     any_language: bool = option(False, "Also texts in letters that the attack's words do not know.")
     restart: bool = option(False, "Discard earlier runs in the folder.")
+
+    def computing(self) -> AbstractContextManager[None]:
+        return computing(self.device, self.precision)
 
     def settings(self, **more: Any) -> Settings:
         from unfooled.core.session import Settings

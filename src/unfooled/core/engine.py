@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeAlias, TypeVar
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from unfooled.core.program import AsyncOracle, Oracle, Program
 from unfooled.core.scheduler import Finished, Scheduler, Traffic
@@ -24,12 +25,22 @@ _END: Any = object()
 HOPELESS = 20
 
 
+class _UnderWay(NamedTuple):
+    """A call that the device works on."""
+
+    oracle: str
+    items: list[Hashable]
+    began: float
+    answers: Future[Any]
+
+
 class Engine(Generic[R]):
     """Runs programs against oracles.
 
     `oracles` are drained in the order given: cheap ones first and the victim last, so that its batches hold
     the questions of every live program. `window` is how many programs are alive at once. `known_good` has
     an item per oracle that was answered before: a run of failures stops the run only if that fails as well.
+    Those `apart` compute on a device of their own, one at a time, while the others work here.
     """
 
     def __init__(
@@ -39,8 +50,10 @@ class Engine(Generic[R]):
         window: int = 256,
         cache_size: int = 50_000,
         known_good: Mapping[str, Hashable] | None = None,
+        apart: Collection[str] = (),
     ) -> None:
         self.oracles = dict(oracles)
+        self._apart = frozenset(apart)
         self.window = window
         uncached = frozenset(
             name for name, oracle in oracles.items() if not getattr(oracle, "cacheable", True)
@@ -85,7 +98,7 @@ class Engine(Generic[R]):
         """
         if any(isinstance(oracle, AsyncOracle) for oracle in self.oracles.values()):
             return self._run_async(jobs)
-        return self._run(jobs)
+        return self._run_beside(jobs) if self._apart else self._run(jobs)
 
     # -- one call at a time ------------------------------------------------------------------------
 
@@ -133,6 +146,73 @@ class Engine(Generic[R]):
                     raise _hopeless(name, error) from error
         else:
             self._answered(name, began, items, answers)
+
+    # -- one call on a device, others here meanwhile ---------------------------------------------------
+
+    def _run_beside(self, jobs: Iterable[Job[R]]) -> Iterator[Finished[R]]:
+        """While the device computes a batch, programs step and the other oracles answer; what is asked of the
+        device meanwhile is its next batch. Results are those of `_run`: no batch changes an answer."""
+        scheduler, source = self._scheduler, iter(jobs)
+        self._exhausted = False
+        under_way: _UnderWay | None = None
+        again: list[tuple[str, list[Hashable]]] = []
+        device = ThreadPoolExecutor(max_workers=1, thread_name_prefix="device")
+        try:
+            while self._fill(source):
+                while scheduler.finished:
+                    yield scheduler.finished.popleft()
+                if under_way is None:
+                    under_way = self._begin(device, again)
+                here = next((name for name in self._here() if scheduler.pending(name)), None)
+                if here is not None and (under_way is None or not under_way.answers.done()):
+                    items = scheduler.take(here, self.oracles[here].batch_size)
+                    self._answer(here, self.oracles[here], sorted(items, key=_length))  # type: ignore[arg-type]
+                elif under_way is not None:
+                    again += self._end(under_way)
+                    under_way = None
+                else:
+                    self._check_names()
+        except (Exception, KeyboardInterrupt):
+            while scheduler.finished:
+                yield scheduler.finished.popleft()
+            raise
+        finally:
+            device.shutdown(wait=True, cancel_futures=True)
+            scheduler.close()
+
+    def _here(self) -> Iterator[str]:
+        return (name for name in self.oracles if name not in self._apart)
+
+    def _begin(self, device: ThreadPoolExecutor, again: list[tuple[str, list[Hashable]]]) -> _UnderWay | None:
+        """Give the device its next batch: what failed, in halves, and then what is open, the victim last."""
+        while again:
+            name, items = again.pop(0)
+            if items := self._scheduler.wanted(name, items):
+                return self._sent(device, name, items)
+        for name, oracle in self.oracles.items():
+            if name in self._apart and (items := self._scheduler.take(name, oracle.batch_size)):
+                return self._sent(device, name, sorted(items, key=_length))
+        return None
+
+    def _sent(self, device: ThreadPoolExecutor, name: str, items: list[Hashable]) -> _UnderWay:
+        oracle: Any = self.oracles[name]
+        return _UnderWay(name, items, time.perf_counter(), device.submit(oracle, items))
+
+    def _end(self, call: _UnderWay) -> list[tuple[str, list[Hashable]]]:
+        """Hand over the device's answers; what has to be asked again."""
+        name, items, began, future = call
+        try:
+            answers = _checked(name, items, future.result())
+        except Exception as error:
+            self._count(name, began, 0)
+            parts = self._after_failure(name, items, error)
+            if self._failures_in_a_row >= HOPELESS:
+                self._failures_in_a_row = 0
+                if not any(_answers(self.oracles[name], probe) for probe in self._probes(name)):  # type: ignore[arg-type]
+                    raise _hopeless(name, error) from error
+            return [(name, part) for part in parts]
+        self._answered(name, began, items, answers)
+        return []
 
     # -- several calls under way -------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +14,7 @@ from unfooled.core.recipe import Recipe, all_recipes, fit_to_machine, fit_to_vic
 from unfooled.core.result import Example, Result
 from unfooled.core.victim import CLASSIFICATION, Victim, task_of
 from unfooled.core.victim_oracle import oracle_for
+from unfooled.device import FULL, computing, said
 from unfooled.errors import CapabilityError, ResourceError, UserError
 from unfooled.plugins import registry
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 class Settings:
     """What shapes a result besides victim, data and recipe; `window` and `cache_size` only shape speed.
 
-    `any_language` attacks texts in a script that the attack's words do not know; see `coverage.py`.
+    `any_language` attacks texts in a script that the attack's words do not know; see `coverage.py`. `device`
+    and `precision` are those of the models that the attack itself opens; see `device.py`.
 
     Example:
 
@@ -41,6 +43,8 @@ class Settings:
     window: int = 256
     cache_size: int = 20_000
     any_language: bool = False
+    device: str = field(default_factory=lambda: said().device)
+    precision: str = field(default_factory=lambda: said().precision)
 
     def __post_init__(self) -> None:
         least = {"seed": 0, "budget": 1, "max_words": 1, "window": 1, "cache_size": 0}
@@ -51,7 +55,8 @@ class Settings:
 
     def identity(self) -> dict[str, Any]:
         """What a run with these settings is told apart by."""
-        return {"seed": self.seed, "budget": self.budget, "max_words": self.max_words}
+        shared = {"seed": self.seed, "budget": self.budget, "max_words": self.max_words}
+        return shared if self.precision == FULL else {**shared, "precision": self.precision}
 
 
 def require_resources(recipe: Recipe) -> dict[str, str]:
@@ -240,16 +245,18 @@ class Session:
     ) -> None:
         self.recipe, self.notices = fit_recipe(recipe, victim)
         self.settings = settings or Settings()
-        self.oracles = dict(oracles) if oracles is not None else open_oracles(self.recipe, victim)
+        with computing(self.settings.device, self.settings.precision):
+            self.oracles = dict(oracles) if oracles is not None else open_oracles(self.recipe, victim)
+        inside = registry.names("inside")
+        self._asks_victim = {name for name in self.oracles if name.partition(":")[0] in {"victim", *inside}}
         self.engine: Engine[Result] = Engine(
             self.oracles,
             window=self.settings.window,
             cache_size=self.settings.cache_size,
             known_good=None if known_good is None else {"victim": known_good},
+            apart=self._apart(victim),
         )
         # A victim's meter counts for its whole life; this session's share is what comes on top.
-        inside = registry.names("inside")
-        self._asks_victim = {name for name in self.oracles if name.partition(":")[0] in {"victim", *inside}}
         self._meters = {name: asdict(meter) for name in self.oracles if (meter := self._meter(name))}
 
     def attack(self, examples: Iterable[Example | None]) -> Iterator[Result]:
@@ -260,6 +267,14 @@ class Session:
         for finished in self.engine.run(jobs):
             assert finished.value is not None, finished.error
             yield finished.value
+
+    def _apart(self, victim: Victim) -> frozenset[str]:
+        """Oracles that compute on a device of their own. A defence uses the processor as well, so its class
+        must say that it is apart itself, not the victim inside it."""
+        found = {name for name, oracle in self.oracles.items() if getattr(oracle, "apart", False)}
+        if hasattr(type(victim), "apart") and getattr(victim, "apart", False):
+            found |= self._asks_victim  # they share one model, which knows one caller at a time
+        return frozenset(found)
 
     def _program(self, example: Example) -> Program[Result]:
         if example.problem:
@@ -284,7 +299,9 @@ class Session:
             counted[name] = asdict(traffic)
             if meter := self._meter(name):
                 before = self._meters[name]
-                counted[name]["model"] = {key: value - before[key] for key, value in asdict(meter).items()}
+                now = asdict(meter)
+                counted[name]["model"] = {key: value - before[key] for key, value in now.items()}
+                counted[name]["model"]["largest"] = now["largest"]
         return counted
 
     def life(self) -> Life:

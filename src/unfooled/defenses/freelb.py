@@ -54,11 +54,12 @@ class FreeLB(Continue):
         mask = inputs["attention_mask"].unsqueeze(-1).to(torch.float32)
         width = model.get_input_embeddings().weight.shape[1]
         lengths = mask.sum(dim=(1, 2), keepdim=True).clamp(min=1)
-        shift = torch.empty(*mask.shape[:2], width).uniform_(-1, 1) * mask
+        # Drawn on the processor: the same numbers on every device.
+        shift = torch.empty(*mask.shape[:2], width).uniform_(-1, 1).to(mask.device) * mask
         shift = shift * self.magnitude / (lengths * width).sqrt()
         passes = getattr(trainer, "current_gradient_accumulation_steps", 0)
         passes = passes or trainer.args.gradient_accumulation_steps
-        total = torch.zeros(())
+        total = torch.zeros((), device=mask.device)
         for left in range(self.steps - 1, -1, -1):
             shift = shift.detach().requires_grad_()
             with shifted(model, inputs["input_ids"], shift):

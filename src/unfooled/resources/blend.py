@@ -21,6 +21,7 @@ class Blend:
     def __init__(self, first: FillMaskOracle, second: FillMaskOracle) -> None:
         self._models = (first, second)
         self.batch_size = min(first.batch_size, second.batch_size)
+        self.apart = any(getattr(model, "apart", False) for model in self._models)
         self.meter: Meter | None = getattr(first, "meter", None) or getattr(second, "meter", None)
 
     def __call__(self, items: Sequence[MaskItem | WordItem], /) -> list[tuple[FillIn, ...]]:

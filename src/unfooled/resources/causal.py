@@ -10,9 +10,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from unfooled.batching import Meter, same_length
+from unfooled.batching import Meter, like_length
 from unfooled.errors import ResourceError
 from unfooled.extras import libraries_of
+from unfooled.passes import Passes, answering, is_apart, placed, to_device, to_host, tokens_that_fit
 from unfooled.resources.encoders import quiet
 from unfooled.resources.fluency import Score, Token
 from unfooled.resources.pretrained import longest_input
@@ -30,13 +31,17 @@ class CausalLM:
 
     batch_size = 1024
 
-    def __init__(
-        self, model: Any, tokenizer: Any, *, window: int = WINDOW, max_tokens: int = MAX_TOKENS
-    ) -> None:
-        self.model = model
+    @property
+    def apart(self) -> bool:
+        return is_apart(self.model)
+
+    def __init__(self, model: Any, tokenizer: Any, *, window: int = WINDOW, max_tokens: int = 0) -> None:
+        self.model = model = placed(model, given=True)
         self.tokenizer = tokenizer
-        self.max_tokens = max_tokens
         self.window = min(window, longest_input(model.config, tokenizer))
+        self.max_tokens = max_tokens or tokens_that_fit(
+            model, MAX_TOKENS, self.window, lambda ids: model(input_ids=ids, use_cache=False).logits.float()
+        )
         self.meter = Meter()
         self._start = _start_token(model, tokenizer)
 
@@ -45,19 +50,20 @@ class CausalLM:
             return []
         rows, _ = self._encode(items)
         scores = [Score(0.0, 0)] * len(items)
-        for group in same_length([len(row) for row in rows], self.max_tokens):
-            length = len(rows[group[0]])
+        for batch in Passes(self, like_length([len(row) for row in rows], self.max_tokens, most=0)):
+            length = batch.width
             if length == 1:
                 continue  # nothing to read
-            began = time.perf_counter()
-            members = list(group)
-            while len(members) * length < MIN_ROWS:
-                members += group
-            totals = self._totals([rows[i] for i in members])
-            for index, total in zip(group, totals, strict=False):
-                scores[index] = Score(round(total, 5), length - 1)
-            padding = (len(members) - len(group)) * length
-            self.meter.add(len(group), len(group) * length, padding, time.perf_counter() - began)
+            with batch as group:
+                began = time.perf_counter()
+                members = list(group)
+                while len(members) * length < MIN_ROWS:
+                    members += group
+                totals = self._totals([rows[i] for i in members])
+                for index, total in zip(group, totals, strict=False):
+                    scores[index] = Score(round(total, 5), length - 1)
+                padding = (len(members) - len(group)) * length
+                self.meter.add(len(group), len(group) * length, padding, time.perf_counter() - began)
         return scores
 
     def tokens(self, items: Sequence[str], /) -> list[list[Token]]:
@@ -66,16 +72,17 @@ class CausalLM:
             return []
         rows, places_of = self._encode(items, places=True)
         found: list[list[Token]] = [[] for _ in items]
-        for group in same_length([len(row) for row in rows], self.max_tokens):
-            if len(rows[group[0]]) == 1:
+        for batch in Passes(self, like_length([len(row) for row in rows], self.max_tokens, most=0)):
+            if batch.width == 1:
                 continue  # nothing to read
-            values = self._log_probabilities([rows[i] for i in group]).tolist()
-            for index, row in zip(group, values, strict=True):
-                places = places_of[index]
-                found[index] = [
-                    Token(start, end, round(value, 5))
-                    for (start, end), value in zip(places, row, strict=False)
-                ]
+            with batch as group:
+                values = self._log_probabilities([rows[i] for i in group]).tolist()
+                for index, row in zip(group, values, strict=True):
+                    places = places_of[index]
+                    found[index] = [
+                        Token(start, end, round(value, 5))
+                        for (start, end), value in zip(places, row, strict=False)
+                    ]
         return found
 
     def _encode(self, items: Sequence[str], *, places: bool = False) -> tuple[list[list[int]], Any]:
@@ -98,11 +105,11 @@ class CausalLM:
     def _log_probabilities(self, rows: list[list[int]]) -> Any:
         import torch
 
-        with torch.inference_mode():
-            ids = torch.tensor(rows)
+        with answering(self.model):
+            ids = to_device(torch.tensor(rows), self.model)
             logits = self.model(input_ids=ids, use_cache=False).logits[:, :-1].float()
             of_own = logits.gather(2, ids[:, 1:, None])[:, :, 0] - logits.logsumexp(dim=2)
-            return of_own.double()
+            return to_host(of_own).double()
 
 
 def _start_token(model: Any, tokenizer: Any) -> int:

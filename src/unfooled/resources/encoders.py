@@ -14,10 +14,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from unfooled.batching import Meter, same_length
+from unfooled.batching import Meter, like_length
+from unfooled.device import Compute, resolved, said
 from unfooled.errors import ResourceError
 from unfooled.extras import libraries_of
 from unfooled.model_folder import check_model_folder
+from unfooled.passes import Passes, answering, is_apart, placed, to_device, to_host, tokens_that_fit
 from unfooled.resources import minilm, static, store, use
 from unfooled.trust import granted
 
@@ -35,9 +37,18 @@ class Encoder:
 
     batch_size = 4096
 
-    def __init__(self, model: Any, *, max_tokens: int = MAX_TOKENS) -> None:
-        self.model = model
-        self.max_tokens = max_tokens
+    @property
+    def apart(self) -> bool:
+        return is_apart(self.model)
+
+    def __init__(self, model: Any, *, max_tokens: int = 0) -> None:
+        self.model = model = placed(model, given=True)
+        self.max_tokens = max_tokens or MAX_TOKENS
+        if not max_tokens and callable(model.tokenizer):
+            longest = int(model.max_seq_length or 512)
+            self.max_tokens = tokens_that_fit(
+                model, MAX_TOKENS, longest, lambda ids: model({"input_ids": ids})
+            )
         self.meter = Meter()
         # Some models want every text introduced by the same words.
         self._prompt = (
@@ -54,20 +65,19 @@ class Encoder:
         rows: list[Vector] = [np.empty(0, dtype=np.float32)] * len(items)
         features = self._tokenize(list(items))
         lengths = [len(ids) for ids in features["input_ids"]]
-        with torch.inference_mode():
-            for group in same_length(lengths, self.max_tokens):
+        for batch in Passes(self, like_length(lengths, self.max_tokens, most=0)):
+            with batch as group, answering(self.model):
                 began = time.perf_counter()
                 members = list(group)
-                while len(members) * lengths[group[0]] < MIN_ROWS:
+                while len(members) * batch.width < MIN_ROWS:
                     members += group
-                batch = {key: torch.tensor([values[i] for i in members]) for key, values in features.items()}
-                vectors = self.model(batch)["sentence_embedding"][: len(group)].float()
-                unit = torch.nn.functional.normalize(vectors, dim=1).numpy()
+                asked = {key: torch.tensor([values[i] for i in members]) for key, values in features.items()}
+                vectors = self.model(to_device(asked, self.model))["sentence_embedding"][: len(group)]
+                unit = to_host(torch.nn.functional.normalize(vectors.float(), dim=1)).numpy()
                 for index, row in zip(group, unit, strict=True):
                     rows[index] = row
-                tokens = len(group) * lengths[group[0]]
-                extra = (len(members) - len(group)) * lengths[group[0]]
-                self.meter.add(len(group), tokens, extra, time.perf_counter() - began)
+                extra = (len(members) - len(group)) * batch.width
+                self.meter.add(len(group), len(group) * batch.width, extra, time.perf_counter() - began)
         return rows
 
     def _tokenize(self, texts: list[str]) -> dict[str, list[list[int]]]:
@@ -106,17 +116,22 @@ def open_encoder(variant: str = "") -> SentenceEncoder:
     if variant == static.NAME:
         return static.open_static()
     if variant in ("", DEFAULT):
-        return Encoder(_load_default(store.path(DEFAULT)))
-    return Encoder(_load(variant))
+        return Encoder(_load_default(store.path(DEFAULT), _computing()))
+    return Encoder(_load(variant, _computing()))
+
+
+def _computing() -> Compute:
+    """A model is kept for the device and the precision that it was placed for."""
+    return Compute(resolved(), said().precision)
 
 
 @lru_cache(maxsize=1)
-def _load_default(folder: Path) -> minilm.MiniLM:
-    return minilm.load(folder)
+def _load_default(folder: Path, _computing: Compute) -> minilm.MiniLM:
+    return placed(minilm.load(folder))
 
 
 @lru_cache(maxsize=2)
-def _load(name: str) -> Any:
+def _load(name: str, _computing: Compute | None = None) -> Any:
     local = Path(name).is_dir()
     if local:
         check_model_folder(Path(name), name, ResourceError)
@@ -147,7 +162,7 @@ def _load(name: str) -> Any:
                 "or a reachable hub name",
             ) from error
     model.eval()
-    return model
+    return placed(model)
 
 
 def _refuse_pickles(folder: Path, name: str) -> None:

@@ -22,8 +22,9 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from unfooled.batching import Meter, same_length
+from unfooled.batching import Meter, like_length
 from unfooled.errors import OracleError, ResourceError
+from unfooled.passes import Passes, answering, is_apart, placed, to_device, to_host, tokens_that_fit
 from unfooled.resources import pretrained, store
 from unfooled.text import WORD
 
@@ -86,9 +87,11 @@ class MaskedLM:
 
     batch_size = 4096
 
-    def __init__(
-        self, model: Any, tokenizer: Any, *, window: int = WINDOW, max_tokens: int = MAX_TOKENS
-    ) -> None:
+    @property
+    def apart(self) -> bool:
+        return is_apart(self.model)
+
+    def __init__(self, model: Any, tokenizer: Any, *, window: int = WINDOW, max_tokens: int = 0) -> None:
         import torch
 
         if tokenizer.mask_token_id is None:
@@ -96,14 +99,16 @@ class MaskedLM:
                 "the model's tokenizer has no mask token, so it cannot mark a gap",
                 "use a masked language model such as BERT, with the tokenizer it was trained with",
             )
-        self.model = model
+        self.model = model = placed(model, given=True)
         self.tokenizer = tokenizer
-        self.max_tokens = max_tokens
         self.meter = Meter()
         self._prefix, self._suffix = _frame(tokenizer)
         self.window = min(window, pretrained.longest_input(model.config, tokenizer))
+        self.max_tokens = max_tokens or tokens_that_fit(
+            model, MAX_TOKENS, self.window, lambda ids: model.base_model(input_ids=ids)
+        )
         self.vocabulary = whole_words(tokenizer, int(model.config.vocab_size))
-        self._ids = torch.tensor(self.vocabulary.ids)
+        self._ids = to_device(torch.tensor(self.vocabulary.ids), model)
         self._head = _Head(model)
         self._head.try_out((*self._prefix, tokenizer.mask_token_id, *self._suffix))
 
@@ -117,15 +122,18 @@ class MaskedLM:
         pieces = [self._pieces(item) for item in items]
         readings = [(reading, item.k) for item, own in zip(items, pieces, strict=True) for reading in own]
         best: list[list[tuple[int, float]]] = [[]] * len(readings)
-        for group in same_length([len(ids) for (ids, _), _ in readings], self.max_tokens):
-            began = time.perf_counter()
-            scores, padding = self._head.scores([readings[number][0] for number in group])
-            for number, row in zip(group, scores, strict=True):
-                best[number] = _likeliest(row, readings[number][1])
-            tokens = len(group) * len(readings[group[0]][0][0])
-            self.meter.add(len(group), tokens, padding, time.perf_counter() - began)
-        told = iter(best)
-        return [self._words([next(told) for _ in own], item) for item, own in zip(items, pieces, strict=True)]
+        lengths = [len(ids) for (ids, _), _ in readings]
+        for batch in Passes(self, like_length(lengths, self.max_tokens, most=0)):
+            with batch as group:
+                began = time.perf_counter()
+                scores, padding = self._head.scores([readings[number][0] for number in group])
+                most = [readings[number][1] for number in group]
+                for number, told in zip(group, _likeliest(scores, most), strict=True):
+                    best[number] = told
+                tokens = len(group) * batch.width
+                self.meter.add(len(group), tokens, padding, time.perf_counter() - began)
+        each = iter(best)
+        return [self._words([next(each) for _ in own], item) for item, own in zip(items, pieces, strict=True)]
 
     def _pieces(self, item: WordItem) -> list[Reading]:
         """The text as the model reads it, once for each piece of the word."""
@@ -178,13 +186,15 @@ class MaskedLM:
     def _fill(self, items: Sequence[MaskItem]) -> list[tuple[FillIn, ...]]:
         readings, which, most = self._read(items)
         found: list[tuple[FillIn, ...]] = [()] * len(readings)
-        for group in same_length([len(ids) for ids, _ in readings], self.max_tokens):
-            began = time.perf_counter()
-            scores, padding = self._head.scores([readings[i] for i in group])
-            for index, best in zip(group, self._best(scores, [most[i] for i in group]), strict=True):
-                found[index] = best
-            tokens = len(group) * len(readings[group[0]][0])
-            self.meter.add(len(group), tokens, padding, time.perf_counter() - began)
+        lengths = [len(ids) for ids, _ in readings]
+        for batch in Passes(self, like_length(lengths, self.max_tokens, most=0)):
+            with batch as group:
+                began = time.perf_counter()
+                scores, padding = self._head.scores([readings[i] for i in group])
+                for index, best in zip(group, self._best(scores, [most[i] for i in group]), strict=True):
+                    found[index] = best
+                tokens = len(group) * batch.width
+                self.meter.add(len(group), tokens, padding, time.perf_counter() - began)
         return [found[reading][: item[2]] for item, reading in zip(items, which, strict=True)]
 
     def _read(self, items: Sequence[MaskItem]) -> tuple[list[Reading], list[int], list[int]]:
@@ -234,19 +244,23 @@ class MaskedLM:
         wanted = min(max(most) + _SPARE, len(self._ids))
         values, places = scores[:, self._ids].topk(wanted, dim=1)
         answers = []
-        for row, at, k in zip(values.double().tolist(), places.tolist(), most, strict=True):
+        told = to_host(values).double().tolist(), to_host(places).tolist()
+        for row, at, k in zip(*told, most, strict=True):
             ranked = sorted(zip([-round(value, 6) for value in row], at, strict=True))[:k]
             answers.append(tuple(FillIn(self.vocabulary.words[place], -value) for value, place in ranked))
         return answers
 
 
-def _likeliest(row: Any, k: int) -> list[tuple[int, float]]:
-    """The k likeliest tokens of a row of log-probabilities, those of equal ones with the lowest number."""
-    values, tokens = row.topk(min(k + _SPARE, len(row)))
-    ranked = sorted(
-        zip([-round(value, 6) for value in values.double().tolist()], tokens.tolist(), strict=True)
-    )
-    return [(token, -value) for value, token in ranked[:k]]
+def _likeliest(scores: Any, most: Sequence[int]) -> Iterator[list[tuple[int, float]]]:
+    """The k likeliest tokens of each row of log-probabilities, of equal ones those with the lowest number."""
+    found: dict[int, tuple[list[list[float]], list[list[int]]]] = {}
+    for k in dict.fromkeys(most):  # of ties at the end another k could keep others
+        values, tokens = scores.topk(min(k + _SPARE, scores.shape[1]), dim=1)
+        found[k] = to_host(values).double().tolist(), to_host(tokens).tolist()
+    for row, k in enumerate(most):
+        best, places = found[k]
+        ranked = sorted(zip([-round(value, 6) for value in best[row]], places[row], strict=True))
+        yield [(token, -value) for value, token in ranked[:k]]
 
 
 def _product(best: Sequence[Sequence[tuple[int, float]]]) -> Iterator[tuple[tuple[int, ...], float]]:
@@ -300,17 +314,19 @@ class _Head:
         members = list(readings)
         while len(members) * length < MIN_ROWS:
             members += readings
-        with torch.inference_mode():
-            places = torch.tensor([place for _, place in members])
-            logits = self._logits(torch.tensor([ids for ids, _ in members]), places)[: len(readings)]
+        with answering(self._model):
+            places = to_device(torch.tensor([place for _, place in members]), self._model)
+            asked = to_device(torch.tensor([ids for ids, _ in members]), self._model)
+            logits = self._logits(asked, places)[: len(readings)]
             return torch.log_softmax(logits.float(), dim=1), (len(members) - len(readings)) * length
 
     def try_out(self, ids: tuple[int, ...]) -> None:
         """Ask both ways once: a head that looks at other positions too must see them all."""
         import torch
 
-        probe, places = torch.tensor([ids] * 2), torch.tensor([0, len(ids) - 1])
-        with torch.inference_mode():
+        probe = to_device(torch.tensor([ids] * 2), self._model)
+        places = to_device(torch.tensor([0, len(ids) - 1]), self._model)
+        with answering(self._model):
             try:
                 early = self._logits(probe, places)
             except Exception:  # whatever a head makes of one position, it is not for us to mend

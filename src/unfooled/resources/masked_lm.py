@@ -21,6 +21,7 @@ import numpy as np
 
 from unfooled.errors import ResourceError
 from unfooled.extras import libraries_of
+from unfooled.passes import placed, to_device, to_host
 from unfooled.resources import review_text
 from unfooled.resources.encoders import quiet
 from unfooled.resources.fillmask import FillMaskOracle, MaskedLM, MaskItem, whole_words
@@ -103,6 +104,7 @@ class MaskedLmTraining:
         self.model: Any = transformers.AutoModelForMaskedLM.from_pretrained(
             str(source), local_files_only=True, trust_remote_code=False
         )
+        self.model = placed(self.model)
         self.model.eval()  # no dropout: no text is seen often enough to be learned by heart
         tokens = self.tokenizer.convert_ids_to_tokens(list(range(len(self.tokenizer))))
         self._inner = np.array([str(token).startswith("##") for token in tokens])
@@ -149,7 +151,7 @@ class MaskedLmTraining:
     def _step(self, share: float) -> float:
         import torch
 
-        ids, mask, labels = self._batch(self.state.step)
+        ids, mask, labels = (to_device(part, self.model) for part in self._batch(self.state.step))
         rate = _rate(self.state.step, share)
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * rate
@@ -230,7 +232,8 @@ class MaskedLmTraining:
         ids = np.concatenate(self.tokenizer(sample, add_special_tokens=False)["input_ids"]).astype(np.int64)
         counts = np.bincount(ids, minlength=int(self.model.config.vocab_size)) + 0.1
         with torch.no_grad():
-            self.model.cls.predictions.bias.copy_(torch.from_numpy(np.log(counts / counts.sum())).float())
+            bias = torch.from_numpy(np.log(counts / counts.sum())).float()
+            self.model.cls.predictions.bias.copy_(to_device(bias, self.model))
 
     # -- checkpoint --------------------------------------------------------------------------------
 
@@ -238,9 +241,9 @@ class MaskedLmTraining:
         """Weights, moments and the step, in one file that appears whole or not at all."""
         from safetensors.torch import save_file
 
-        tensors = {f"model.{name}": parameter.detach() for name, parameter in self.model.named_parameters()}
+        tensors = {f"model.{name}": to_host(parameter) for name, parameter in self.model.named_parameters()}
         for index, moments in self.optimizer.state_dict()["state"].items():
-            tensors |= {f"moments.{index}.{name}": tensor for name, tensor in moments.items()}
+            tensors |= {f"moments.{index}.{name}": to_host(tensor) for name, tensor in moments.items()}
         partial = self.work / "state.partial"
         save_file(tensors, partial, metadata={"state": json.dumps(asdict(self.state))})
         partial.replace(self.work / "state.safetensors")

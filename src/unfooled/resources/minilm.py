@@ -30,12 +30,20 @@ class MiniLM:
     def __init__(
         self, weights: Mapping[str, Any], config: Mapping[str, Any], tokenizer: Any, max_seq_length: int
     ) -> None:
-        self._weights = weights
+        self._weights = dict(weights)
         self._heads = int(config["num_attention_heads"])
         self._layers = int(config["num_hidden_layers"])
         self._epsilon = float(config["layer_norm_eps"])
         self._tokenizer = tokenizer
         self.max_seq_length = max_seq_length
+
+    @property
+    def device(self) -> Any:
+        return next(iter(self._weights.values())).device
+
+    def to(self, device: Any) -> MiniLM:
+        self._weights = {name: weight.to(device) for name, weight in self._weights.items()}
+        return self
 
     def tokenizer(
         self, texts: Sequence[str], *, truncation: bool, max_length: int, padding: bool
@@ -62,7 +70,7 @@ class MiniLM:
             inner = functional.gelu(self._linear(states, f"{prefix}.intermediate.dense"))
             outer = self._linear(inner, f"{prefix}.output.dense")
             states = self._norm(outer + states, f"{prefix}.output.LayerNorm")
-        mean = states.sum(dim=1) / torch.full((len(ids), 1), float(ids.shape[1]))
+        mean = states.sum(dim=1) / torch.full((len(ids), 1), float(ids.shape[1]), device=ids.device)
         return {"sentence_embedding": functional.normalize(mean, p=2, dim=1)}
 
     def _attend(self, states: Any, prefix: str) -> Any:

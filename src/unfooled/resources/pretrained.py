@@ -7,9 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from unfooled.device import Compute, resolved, said
 from unfooled.errors import ResourceError
 from unfooled.extras import libraries_of
 from unfooled.model_folder import check_model_folder
+from unfooled.passes import placed
 from unfooled.resources import store
 from unfooled.resources.encoders import quiet
 from unfooled.trust import granted
@@ -19,9 +21,13 @@ Kind = Literal["masked", "causal"]
 _CLASSES: dict[Kind, str] = {"masked": "AutoModelForMaskedLM", "causal": "AutoModelForCausalLM"}
 
 
-@lru_cache(maxsize=3)
 def load_pretrained(kind: Kind, name: str) -> tuple[Any, Any]:
-    """Model (float32, ready to answer) and tokenizer. Weights are read from safetensors only."""
+    """Model (float32, ready to answer on its device) and tokenizer. Weights come from safetensors only."""
+    return _loaded(kind, name, Compute(resolved(), said().precision))
+
+
+@lru_cache(maxsize=3)
+def _loaded(kind: Kind, name: str, _computing: Compute) -> tuple[Any, Any]:
     with libraries_of("torch", "torch", "transformers", needed_for=f"a {kind} language model"):
         import torch  # noqa: F401
         import transformers
@@ -59,7 +65,7 @@ def load_pretrained(kind: Kind, name: str) -> tuple[Any, Any]:
             "model, and random weights would answer",
             f"name a model that {_CLASSES[kind]} loads whole",
         )
-    return model.float().eval(), tokenizer
+    return placed(model.float().eval()), tokenizer
 
 
 def fingerprint(kind: Kind, variant: str) -> str:

@@ -30,6 +30,7 @@ from unfooled.core.session import (
 )
 from unfooled.core.victim import TextValue, Victim
 from unfooled.data.loading import Given
+from unfooled.device import CPU, computes, described, resolved
 from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
 from unfooled.progress import ProgressObserver
@@ -114,6 +115,7 @@ def run_folder(run: Run | str | Path) -> Iterator[Path]:
             yield run.save(Path(scratch) / "run").path
 
 
+@computes
 def attack(
     victim: GivenVictim,
     data: Given | Examples,
@@ -131,6 +133,7 @@ def attack(
     final: bool = False,
     observer: Observer | None = None,
     restart: bool = False,
+    device: str | None = None,
 ) -> Run:
     """Attack every example of `data` and return the finished run.
 
@@ -145,7 +148,8 @@ def attack(
     Of an attack on one class `limit` counts the rows of that class: those of other classes in between are
     scored and not attacked. `rows` bounds the rows that are read, of whatever class. `keys`
     attacks only these examples; other keys may follow later into the same run. `final` fixes the number of
-    rows: the run cannot grow, and the gate may use the narrower interval of a single look.
+    rows: the run cannot grow, and the gate may use the narrower interval of a single look. `device` is where
+    models compute that are loaded here: auto, cpu, cuda, cuda:1, mps.
 
     Example:
 
@@ -198,6 +202,9 @@ def attack(
     for warning in warnings:
         observer.note(warning)
 
+    where = resolved(settings.device)
+    if where != CPU:
+        observer.note(f"models compute on {described(where)}")
     header = {
         "identity": {
             "recipe": recipe.to_json(),
@@ -210,7 +217,7 @@ def attack(
         "environment": _environment(victim, dataset, recipe, workers, report)
         | {"notices": notices, "asked": total if keys is None else None}
         | {"available": len(whole), "shortened": total < len(whole), "final": final}
-        | {"rows": "first" if first else "stratified"}
+        | {"rows": "first" if first else "stratified", "device": described(where)}
         | {"warnings": warnings, "coverage": coverage.to_dict(), "few_edits": _few_edits(recipe)},
     }
     if getattr(victim, "unsteady", False):
@@ -315,6 +322,8 @@ def _sum(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in new.items():
         if isinstance(value, Mapping):
             total[name] = _sum(total.get(name, {}), value)
+        elif name == "largest":
+            total[name] = max(total.get(name, 0), value)
         else:
             total[name] = total.get(name, 0) + value
     return total

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from unfooled.device import CPU, resolved
 from unfooled.errors import DataError, UserError
 from unfooled.extras import libraries_of
 from unfooled.files import write_json
@@ -140,6 +141,18 @@ def micro_batch(batch: int, longest: int, config: Any, copies: int = 0) -> tuple
     return math.ceil(batch / passes), passes
 
 
+def arguments_on_device(transformers: Any, **settings: Any) -> Any:
+    """Arguments of a training on the device that was chosen; the library would take every GPU there is."""
+    import torch
+
+    device = torch.device(resolved())
+    arguments = transformers.TrainingArguments(use_cpu=device.type == CPU, **settings)
+    if device.type != CPU:
+        arguments.distributed_state.device = device
+        vars(arguments).update(_setup_devices=device, _n_gpu=1)
+    return arguments
+
+
 def reporting(steps: int) -> dict[str, Any]:
     """What any training of ours asks of transformers: notes twenty times per epoch, rows as we made them."""
     return {
@@ -165,7 +178,8 @@ def _trainer(transformers: Any, family: TorchFamily, given: Fitting, model: Any,
     steps = math.ceil(math.ceil(len(train) / size) / passes)
     judged = bool(valid)
     choosing = judged and options.get("keep") != "last"
-    arguments = transformers.TrainingArguments(
+    arguments = arguments_on_device(
+        transformers,
         output_dir=str(given.out / record.CHECKPOINTS),
         num_train_epochs=epochs,
         per_device_train_batch_size=size,

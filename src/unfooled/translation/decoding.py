@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from unfooled.passes import answering, to_device, to_host
+
 Row: TypeAlias = tuple[int, ...]
 
 
@@ -90,21 +92,21 @@ def write_greedily(model: Any, signs: Signs, sources: Sequence[Row], most: int) 
     """The likeliest token at each place, up to the end sign (left out) or `most` tokens."""
     import torch
 
-    with torch.inference_mode():
-        writer = _Writer(model, signs, torch.tensor(sources), 1)
+    with answering(model):
+        writer = _Writer(model, signs, to_device(torch.tensor(sources), model), 1)
         outputs: list[list[int]] = [[] for _ in sources]
         alive = list(range(len(sources)))
-        tokens = torch.full((len(sources),), signs.start)
+        tokens = to_device(torch.full((len(sources),), signs.start), model)
         for at in range(most):
             tokens = writer.step(tokens, at).argmax(dim=-1)
-            chosen = tokens.tolist()
+            chosen = to_host(tokens).tolist()
             going = [place for place, token in enumerate(chosen) if token not in signs.ends]
             for place in going:
                 outputs[alive[place]].append(chosen[place])
             if not going:
                 break
             if len(going) < len(alive):
-                rows = torch.tensor(going)
+                rows = to_device(torch.tensor(going), model)
                 writer.keep(rows)
                 tokens, alive = tokens[rows], [alive[place] for place in going]
     return [tuple(output) for output in outputs]
@@ -119,21 +121,23 @@ def write_with_beam(
     """
     import torch
 
-    with torch.inference_mode():
-        writer = _Writer(model, signs, torch.tensor(sources), beams)
+    with answering(model):
+        writer = _Writer(model, signs, to_device(torch.tensor(sources), model), beams)
         ended: list[list[tuple[float, Row]]] = [[] for _ in sources]
         alive = list(range(len(sources)))
         kept: list[list[Row]] = [[()] * beams for _ in sources]
         # All beams start equal: only the first of them may grow at first.
         scores = torch.full((len(sources), beams), -torch.inf)
         scores[:, 0] = 0.0
-        tokens = torch.full((len(sources) * beams,), signs.start)
+        scores = to_device(scores, model)
+        tokens = to_device(torch.full((len(sources) * beams,), signs.start), model)
         for at in range(most):
             logs = writer.step(tokens, at)
             width = logs.shape[-1]
             # Each beam may end in each of the end signs: behind those, enough must be left to go on with.
             enough = (1 + len(signs.ends)) * beams
             best, places = (logs + scores.view(-1, 1)).view(len(alive), -1).topk(enough, dim=-1)
+            told = to_host(best).tolist(), to_host(places).tolist()
             rows: list[int] = []
             going: list[int] = []
             following: list[tuple[list[Row], list[float], list[int]]] = []
@@ -141,7 +145,7 @@ def write_with_beam(
                 texts: list[Row] = []
                 values: list[float] = []
                 parents: list[int] = []
-                ranked = zip(best[place].tolist(), places[place].tolist(), strict=True)
+                ranked = zip(told[0][place], told[1][place], strict=True)
                 for rank, (value, cell) in enumerate(ranked):
                     beam, token = divmod(cell, width)
                     if token in signs.ends:
@@ -160,13 +164,13 @@ def write_with_beam(
                     rows += parents
             if not going:
                 break
-            writer.keep(torch.tensor(rows))
+            writer.keep(to_device(torch.tensor(rows), model))
             kept = [texts for texts, _, _ in following]
-            scores = torch.tensor([values for _, values, _ in following])
-            tokens = torch.tensor([text[-1] for texts in kept for text in texts])
+            scores = to_device(torch.tensor([values for _, values, _ in following]), model)
+            tokens = to_device(torch.tensor([text[-1] for texts in kept for text in texts]), model)
             alive = going
         else:
             for place, sentence in enumerate(alive):
-                values = (scores[place] / most**length_penalty).tolist()
+                values = to_host(scores[place] / most**length_penalty).tolist()
                 ended[sentence] += list(zip(values, kept[place], strict=True))
     return [max(outputs, key=lambda pair: pair[0])[1] for outputs in ended]

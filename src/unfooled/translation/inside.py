@@ -10,9 +10,11 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from unfooled.batching import Meter
 from unfooled.core.questions import Pulled
 from unfooled.core.victim import TextValue
 from unfooled.errors import VictimError
+from unfooled.passes import Passes, answering, to_device, to_host
 from unfooled.translation.decoding import Row, Signs
 from unfooled.victims.torch.hooks import as_it_was, cut_at_embeddings, eager_attention
 from unfooled.victims.torch.oracles import steady
@@ -40,6 +42,7 @@ class LooksInside:
     tokenizer: Any
     signs: Signs
     max_tokens: int
+    meter: Meter
     folder: Path | None
     prefix: str
     max_length: int
@@ -62,11 +65,12 @@ class LooksInside:
         def run(chosen: list[int]) -> list[Any]:
             import torch
 
-            with torch.inference_mode():
-                read = self.model.get_encoder()(input_ids=torch.tensor([sources[i] for i in chosen]))
-            return list(read[0].mean(dim=1).float().numpy())
+            with answering(self.model):
+                ids = to_device(torch.tensor([sources[i] for i in chosen]), self.model)
+                read = self.model.get_encoder()(input_ids=ids)
+                return list(to_host(read[0].mean(dim=1)).float().numpy())
 
-        found = in_groups([(len(source),) for source in sources], self.max_tokens, run)
+        found = in_groups(self, [(len(source),) for source in sources], run)
         return np.array(found, dtype=np.float32)
 
     def pulls(self, items: Sequence[Pulled], /) -> list[tuple[str, ...]]:
@@ -99,20 +103,20 @@ class LooksInside:
             return found
 
         lengths = [(len(row), len(output) + 1) for row, output in zip(rows, along, strict=True)]
-        return in_groups(lengths, self.max_tokens, run)
+        return in_groups(self, lengths, run)
 
     def _slopes(self, rows: list[Row], along: list[Row], keys: list[int]) -> NDArray[np.float64]:
         """Of the keyword's best log-probability for each vector that was read, [rows, tokens, dim]."""
         import torch
 
-        ids = torch.tensor(rows)
-        decoder = torch.tensor([(self.signs.start, *row) for row in along])
+        ids = to_device(torch.tensor(rows), self.model)
+        decoder = to_device(torch.tensor([(self.signs.start, *row) for row in along]), self.model)
         with torch.enable_grad(), cut_at_embeddings(self.model, ids) as leaves:
             logits = self.model(input_ids=ids, decoder_input_ids=decoder, use_cache=False).logits.float()
-            wanted = torch.tensor(keys)[:, None, None].expand(-1, logits.shape[1], 1)
+            wanted = to_device(torch.tensor(keys), self.model)[:, None, None].expand(-1, logits.shape[1], 1)
             logs = logits.gather(-1, wanted).squeeze(-1) - logits.logsumexp(dim=-1)
             (slopes,) = torch.autograd.grad(logs.max(dim=-1).values.sum(), leaves[:1])
-        return np.asarray(slopes.numpy(), dtype=np.float64)
+        return np.asarray(to_host(slopes).numpy(), dtype=np.float64)
 
     def _word_table(self) -> tuple[tuple[str, ...], NDArray[np.float64]]:
         """Source words that are one piece, and their vectors."""
@@ -120,7 +124,7 @@ class LooksInside:
             words = self.vocabulary()
             rows = self.tokenizer(list(words), add_special_tokens=False)["input_ids"]
             single = [(word, row[0]) for word, row in zip(words, rows, strict=True) if len(row) == 1]
-            weights = self.model.get_input_embeddings().weight.detach().float().numpy()
+            weights = to_host(self.model.get_input_embeddings().weight).float().numpy()
             table = np.asarray(weights[[row for _, row in single]], dtype=np.float64)
             self._table = tuple(word for word, _ in single), table
         return self._table
@@ -141,17 +145,22 @@ class LooksInside:
         import torch
 
         found = []
-        with eager_attention(self.model), as_it_was(self.model), torch.inference_mode():
+        with eager_attention(self.model), as_it_was(self.model), answering(self.model):
             for (_, output), source in zip(pairs, self._sources([text for text, _ in pairs]), strict=True):
                 target = (*self._target(output), self.signs.ends[0])
                 out = self.model(
-                    input_ids=torch.tensor([source]),
-                    decoder_input_ids=torch.tensor([(self.signs.start, *target[:-1])]),
+                    **to_device(
+                        {
+                            "input_ids": torch.tensor([source]),
+                            "decoder_input_ids": torch.tensor([(self.signs.start, *target[:-1])]),
+                        },
+                        self.model,
+                    ),
                     output_attentions=True,
                     use_cache=False,
                 )
                 layers = torch.stack([layer[0] for layer in out.cross_attentions])
-                weights = layers.float().mean(dim=(0, 1)).numpy()
+                weights = to_host(layers.float().mean(dim=(0, 1))).numpy()
                 found.append(AttentionMap(self._shown(source), self._shown(target), weights))
         return found
 
@@ -178,22 +187,26 @@ class LooksInside:
         return tuple(str(token).lstrip("".join(_SPACES)) or " " for token in tokens)
 
 
-def in_groups(lengths: Sequence[Key], max_tokens: int, run: Callable[[list[int]], list[R]]) -> list[R]:
-    """Run what has equal lengths together; the answers in the order of the items."""
+def in_groups(
+    victim: LooksInside, lengths: Sequence[Key], run: Callable[[list[int]], list[R]], *, copies: int = 1
+) -> list[R]:
+    """Run what has equal lengths together; the answers in the order of the items. A pass holds `copies` rows
+    of each."""
     found: dict[int, R] = {}
-    for chosen in _groups(lengths, max_tokens):
-        found.update(zip(chosen, run(chosen), strict=True))
+    for batch in Passes(victim, _groups(lengths, max(1, victim.max_tokens // copies))):
+        with batch as chosen:
+            found.update(zip(chosen, run(chosen), strict=True))
     return [found[i] for i in range(len(lengths))]
 
 
-def _groups(lengths: Sequence[Key], max_tokens: int) -> Iterator[list[int]]:
+def _groups(lengths: Sequence[Key], max_tokens: int) -> Iterator[tuple[list[int], int]]:
     members: dict[Key, list[int]] = {}
     for i, key in enumerate(lengths):
         members.setdefault(key, []).append(i)
     for key, chosen in sorted(members.items()):
         size = max(1, max_tokens // max(1, sum(key)))
         for first in range(0, len(chosen), size):
-            yield chosen[first : first + size]
+            yield chosen[first : first + size], sum(key)
 
 
 def read_words(folder: Path | None) -> dict[str, tuple[str, ...]] | None:

@@ -16,12 +16,14 @@ from typing import Any
 from unfooled.data.readers import Held
 from unfooled.errors import UserError
 from unfooled.metrics import bleu
+from unfooled.passes import to_device
 from unfooled.training import record
 from unfooled.training.batches import loader_of
 from unfooled.training.families import Value, find_family, settle
 from unfooled.training.observer import TrainObserver
 from unfooled.training.preparation import DEFAULT_SHARE
 from unfooled.training.torch_families import (
+    arguments_on_device,
     at_home,
     last_checkpoint,
     metrics_of,
@@ -190,7 +192,8 @@ def _trainer(transformers: Any, given: _Fitting, model: Any, tokenizer: Any) -> 
         weight_decay=float(options["decay"]),
         fused=True,
     )
-    arguments = transformers.TrainingArguments(
+    arguments = arguments_on_device(
+        transformers,
         output_dir=str(given.out / record.CHECKPOINTS),
         num_train_epochs=epochs,
         per_device_train_batch_size=size,
@@ -277,7 +280,7 @@ def judge(
         total = count = 0.0
         with torch.inference_mode():
             for first in range(0, len(order), size):
-                batch = collate([rows[i] for i in order[first : first + size]])
+                batch = to_device(collate([rows[i] for i in order[first : first + size]]), model)
                 tokens = int((batch["labels"] != IGNORED).sum())
                 total += float(token_loss(model, batch, 0.0)) * tokens
                 count += tokens

@@ -21,7 +21,9 @@ from unfooled.core.victim import (
     require_not_negative,
     require_positive,
 )
+from unfooled.device import FULL
 from unfooled.errors import VictimError
+from unfooled.passes import answering, is_apart, placed, precision_of, to_device, to_host
 from unfooled.translation.decoding import (
     Row,
     Signs,
@@ -71,11 +73,12 @@ class TranslatorVictim(LooksInside, Reloadable):
         source_language: str = "",
         target_language: str = "",
     ) -> None:
+        model = placed(model, given=True)
         self.model, self.tokenizer = model, tokenizer
         self.name = name or type(model).__name__
         self.folder = folder
         self.max_length = max_length or longest_input(model.config, tokenizer)
-        self.max_tokens = max_tokens or tokens_per_pass(model)
+        self.max_tokens = max_tokens or tokens_per_pass(model, self.max_length)
         self.beams, self.length_penalty, self.prefix = beams, length_penalty, prefix
         self.languages = (source_language, target_language)
         self.meter = Meter()
@@ -84,6 +87,10 @@ class TranslatorVictim(LooksInside, Reloadable):
         self._fingerprint = ""
         self._capabilities: frozenset[str] | None = None
         make_steady(model)
+
+    @property
+    def apart(self) -> bool:
+        return is_apart(self.model)
 
     @property
     def capabilities(self) -> frozenset[str]:
@@ -109,7 +116,10 @@ class TranslatorVictim(LooksInside, Reloadable):
 
     def fingerprint(self) -> str:
         if not self._fingerprint:
-            settings = (self.max_length, self.beams, self.length_penalty, self.prefix, self.languages)
+            written = (self.beams, self.length_penalty, self.prefix, self.languages)
+            settings: tuple[Any, ...] = (self.max_length, *written)
+            if (precision := precision_of(self.model)) != FULL:
+                settings = (*settings, precision)
             if self.folder is not None:
                 files = {path for pattern in (*HASHED, WORDS) for path in self.folder.glob(pattern)}
                 self._fingerprint = digest("seq2seq", digest_files(files), settings)
@@ -168,12 +178,12 @@ class TranslatorVictim(LooksInside, Reloadable):
 
             logs = self._logits([sources[i] for i in chosen], [targets[i][:-1] for i in chosen])
             logs = logs.log_softmax(dim=-1)
-            wanted = torch.tensor([targets[i] for i in chosen])
-            found = logs.gather(-1, wanted.unsqueeze(-1)).squeeze(-1)
+            wanted = to_device(torch.tensor([targets[i] for i in chosen]), self.model)
+            found = to_host(logs.gather(-1, wanted.unsqueeze(-1)).squeeze(-1))
             return [tuple(round(value, DECIMALS) for value in row) for row in found.tolist()]
 
         lengths = [(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]
-        return in_groups(lengths, self.max_tokens, run)
+        return in_groups(self, lengths, run)
 
     def _write(self, rows: Sequence[Row]) -> list[Row]:
         def run(chosen: list[int]) -> list[Row]:
@@ -191,7 +201,7 @@ class TranslatorVictim(LooksInside, Reloadable):
             return found
 
         # A beam keeps so many rows of each sentence alive.
-        return in_groups([(len(row),) for row in rows], max(1, self.max_tokens // self.beams), run)
+        return in_groups(self, [(len(row),) for row in rows], run, copies=self.beams)
 
     def _nearness(self, items: Sequence[tuple[Row, Row, Row]]) -> list[float]:
         """Best over the places by the keyword's first piece; there, the sum over all of its pieces."""
@@ -201,14 +211,14 @@ class TranslatorVictim(LooksInside, Reloadable):
 
             sources, along = [items[i][0] for i in chosen], [items[i][1] for i in chosen]
             logits = self._logits(sources, along)
-            pieces = torch.tensor([items[i][2][0] for i in chosen])
+            pieces = to_device(torch.tensor([items[i][2][0] for i in chosen]), self.model)
             wanted = pieces[:, None, None].expand(-1, logits.shape[1], 1)
             logs = logits.gather(-1, wanted).squeeze(-1) - logits.logsumexp(dim=-1)
             best, places = logs.max(dim=-1)
-            return list(zip(best.tolist(), places.tolist(), strict=True))
+            return list(zip(to_host(best).tolist(), to_host(places).tolist(), strict=True))
 
         lengths = [(len(source), len(along) + 1) for source, along, _ in items]
-        begun = in_groups(lengths, self.max_tokens, first)
+        begun = in_groups(self, lengths, first)
         longer = [i for i, item in enumerate(items) if len(item[2]) > 1]
 
         def rest(chosen: list[int]) -> list[float]:
@@ -221,14 +231,14 @@ class TranslatorVictim(LooksInside, Reloadable):
             logs = self._logits(sources, along).log_softmax(dim=-1)
             found = []
             for row, (i, place) in enumerate(zip(numbers, places, strict=True)):
-                pieces = torch.tensor(items[i][2])
-                at = torch.arange(place, place + len(pieces))
-                found.append(float(logs[row, at, pieces].sum()))
-            return found
+                pieces = to_device(torch.tensor(items[i][2]), self.model)
+                at = to_device(torch.arange(place, place + len(pieces)), self.model)
+                found.append(logs[row, at, pieces].sum())
+            return list(to_host(torch.stack(found)).tolist())
 
         lengths = [(len(items[i][0]), begun[i][1] + len(items[i][2])) for i in longer]
         values = [value for value, _ in begun]
-        for i, value in zip(longer, in_groups(lengths, self.max_tokens, rest), strict=True):
+        for i, value in zip(longer, in_groups(self, lengths, rest), strict=True):
             values[i] = value
         return [round(value, DECIMALS) for value in values]
 
@@ -237,11 +247,10 @@ class TranslatorVictim(LooksInside, Reloadable):
         import torch
 
         began = time.perf_counter()
-        with torch.inference_mode():
+        with answering(self.model):
             decoder = torch.tensor([(self.signs.start, *row) for row in along])
-            out = self.model(
-                input_ids=torch.tensor(sources), decoder_input_ids=decoder, use_cache=False
-            ).logits.float()
+            inputs = to_device({"input_ids": torch.tensor(sources), "decoder_input_ids": decoder}, self.model)
+            out = self.model(**inputs, use_cache=False).logits.float()
         tokens = len(sources) * (len(sources[0]) + decoder.shape[1])
         self.meter.add(len(sources), tokens, 0, time.perf_counter() - began)
         return out

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from unfooled.core.victim import Reloadable, Victim, as_type, require_positive
+from unfooled.device import FULL, computing, said
 from unfooled.errors import VictimError
 from unfooled.plugins import registry
 from unfooled.trust import granted, trusting
@@ -39,14 +40,17 @@ def load_victim(
     trust_remote_code: bool = False,
     trust_types: Sequence[str] = (),
     thresholds: Mapping[str, float | str] | None = None,
+    device: str | None = None,
+    precision: str | None = None,
     **options: Any,
 ) -> Victim:
     """Load the classifier that `spec` names.
 
     `labels` names the classes in the model's order. `trust_pickle` allows files that run code when they
     are opened, `trust_remote_code` Python that a model's folder brings, `trust_types` classes in a skops file
-    by their full names. `thresholds` are those of the deployed decision, by class (see `thresholds.py`). Any
-    further option belongs to the kind of victim; text is turned into the option's type.
+    by their full names. `thresholds` are those of the deployed decision, by class (see `thresholds.py`).
+    `device` and `precision` are those of a torch model (see `device.py`). Any further option belongs to the
+    kind of victim; text is turned into the option's type.
 
     Example:
 
@@ -63,8 +67,9 @@ def load_victim(
     settled = _settle_options(kind, load, options)
     if kind == "sklearn" and Path(rest).name == SKLEARN_FILE and Path(spec).name != SKLEARN_FILE:
         settled.setdefault("name", Path(rest).resolve().parent.name)  # every trained folder has the same file
-    with trusting(pickle=trust_pickle, remote_code=trust_remote_code, types=trust_types):
-        trust = granted()
+    trusted = trusting(pickle=trust_pickle, remote_code=trust_remote_code, types=trust_types)
+    with trusted, computing(device, precision):
+        trust, compute = granted(), said()
         victim = load(rest, labels=names, trust_pickle=trust.pickle, **settled)
     # Plug-ins and victims that a module holds ready are checked as well.
     require_positive(
@@ -72,7 +77,9 @@ def load_victim(
     )
     if isinstance(victim, Reloadable):
         victim.spec = spec
-        also = {"trust_remote_code": trust.remote_code, "trust_types": trust.types}
+        also: dict[str, Any] = {"trust_remote_code": trust.remote_code, "trust_types": trust.types}
+        # As it was asked for: another process may have another device.
+        also |= {"device": compute.device, "precision": compute.precision.replace(FULL, "")}
         also = {name: value for name, value in also.items() if value}
         victim.options = {"labels": names, "trust_pickle": trust.pickle, **also, **settled}
     if not thresholds:

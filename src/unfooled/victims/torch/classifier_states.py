@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.batching import same_length
+from unfooled.batching import Meter, like_length
 from unfooled.core.questions import (
     Counts,
     Marked,
@@ -28,12 +29,14 @@ from unfooled.core.questions import (
 )
 from unfooled.core.victim import SPECIMEN, TextValue, require_choice, softmax
 from unfooled.errors import CapabilityError, VictimError
+from unfooled.passes import Pass, Passes, answering, is_apart, to_device, to_host
 from unfooled.text import Text
 from unfooled.victims.torch.alignment import Alignment, align
 from unfooled.victims.torch.hooks import as_it_was, cut_at_embeddings, eager_attention
 from unfooled.victims.torch.tokens import tensors
 from unfooled.victims.torch.whitebox import AttentionMaps, WordEmbeddings
 
+_GRADIENTS = 4  # times the memory of a pass without them
 _REMEDY = "use an attack that only asks for probabilities, or another model"
 
 
@@ -50,7 +53,7 @@ class TokenizedText:
 class TorchWhiteBox:
     """The methods of `WhiteBoxVictim`, for a class that holds a model and its tokenizer.
 
-    Nothing here counts in `meter` or `truncated`: those are about `predict`.
+    Nothing here counts in `truncated`, nor what it computes in `meter`: those are about `predict`.
     """
 
     model: Any
@@ -59,6 +62,7 @@ class TorchWhiteBox:
     labels: tuple[str, ...]
     max_length: int
     max_tokens: int
+    meter: Meter
     _order: list[int] | None
 
     def pieces(self, texts: Sequence[Readable], /) -> list[Counts]:
@@ -73,20 +77,22 @@ class TorchWhiteBox:
         columns = self._columns(labels, len(texts))
         readings = self._read(texts)
         found: dict[int, WordVectors] = {}
-        for group, inputs in self._groups(readings):
-            (slopes,) = self._slopes(inputs, [[columns[i] for i in group]], of)
-            for i, slope in zip(group, slopes, strict=True):
-                found[i] = word_vectors(readings[i], slope)
+        for batch, inputs in self._groups(readings, gradients=True):
+            with batch as group:
+                (slopes,) = self._slopes(inputs(), [[columns[i] for i in group]], of)
+                for i, slope in zip(group, slopes, strict=True):
+                    found[i] = word_vectors(readings[i], slope)
         return [found[i] for i in range(len(readings))]
 
     def jacobian(self, texts: Sequence[Readable], /) -> list[Numbers]:
         readings = self._read(texts)
         columns = self._order or list(range(len(self.labels)))
         found: dict[int, Numbers] = {}
-        for group, inputs in self._groups(readings):
-            slopes = self._slopes(inputs, [[column] * len(group) for column in columns], "logit")
-            for at, i in enumerate(group):
-                found[i] = readings[i].alignment.mean(np.stack([slope[at] for slope in slopes]))
+        for batch, inputs in self._groups(readings, gradients=True):
+            with batch as group:
+                slopes = self._slopes(inputs(), [[column] * len(group) for column in columns], "logit")
+                for at, i in enumerate(group):
+                    found[i] = readings[i].alignment.mean(np.stack([slope[at] for slope in slopes]))
         return [found[i] for i in range(len(readings))]
 
     def _slopes(
@@ -107,16 +113,18 @@ class TorchWhiteBox:
             logits = self.model(**inputs).logits
             if len(leaves) != 1:
                 raise CapabilityError(f"{self.name} does not embed each token once", _REMEDY)
-            scores = logits.detach().double().numpy()
+            scores = to_host(logits).double().numpy()
             if seen is not None:
                 seen.append(scores)
             if not ids.numel():  # texts without any token: nothing to depend on
-                return [leaves[0].detach().float().numpy()] * len(wanted)
+                return [to_host(leaves[0]).float().numpy()] * len(wanted)
             for left, columns in enumerate(wanted, 1 - len(wanted)):
-                weights = torch.as_tensor(_direction(scores, columns, of), dtype=logits.dtype)
+                weights = to_device(
+                    torch.as_tensor(_direction(scores, columns, of), dtype=logits.dtype), self.model
+                )
                 # Asked for the embeddings alone, autograd skips the weights' gradients.
                 (slope,) = torch.autograd.grad(logits, leaves[0], weights, retain_graph=left < 0)
-                slopes.append(slope.float().numpy())
+                slopes.append(to_host(slope).float().numpy())
         return slopes
 
     def _columns(self, labels: Sequence[int | None] | None, count: int) -> list[int | None]:
@@ -142,79 +150,71 @@ class TorchWhiteBox:
         require_choice(reduce, Reduce, "reduce")
         readings = self._read(texts)
         found: dict[int, Numbers] = {}
-        for group, inputs in self._groups(readings):
-            layers = self._attentions(inputs)
-            if not -len(layers) <= layer < len(layers):
-                raise CapabilityError(
-                    f"{self.name} has {len(layers)} layers of attention, not layer {layer}",
-                    f"choose from 0 to {len(layers) - 1}, or -1 for the last",
-                )
-            received = layers[layer].mean(axis=2)  # over queries: [rows, heads, tokens]
-            received = received.mean(axis=1) if reduce == "mean-heads" else received.max(axis=1)
-            for i, row in zip(group, received, strict=True):
-                found[i] = readings[i].alignment.total(row[:, None])[:, 0]
+        for batch, inputs in self._groups(readings):
+            with batch as group:
+                layers = self._attentions(inputs())
+                if not -len(layers) <= layer < len(layers):
+                    raise CapabilityError(
+                        f"{self.name} has {len(layers)} layers of attention, not layer {layer}",
+                        f"choose from 0 to {len(layers) - 1}, or -1 for the last",
+                    )
+                received = layers[layer].mean(axis=2)  # over queries: [rows, heads, tokens]
+                received = received.mean(axis=1) if reduce == "mean-heads" else received.max(axis=1)
+                for i, row in zip(group, received, strict=True):
+                    found[i] = readings[i].alignment.total(row[:, None])[:, 0]
         return [found[i] for i in range(len(readings))]
 
     def attention_maps(self, texts: Sequence[Readable], /) -> list[AttentionMaps]:
         readings = self._read(texts)
         found: dict[int, AttentionMaps] = {}
-        for group, inputs in self._groups(readings):
-            layers = self._attentions(inputs)
-            for at, i in enumerate(group):
-                reading = readings[i]
-                word_of = np.full(len(reading.ids), -1, dtype=np.intp)
-                word_of[reading.alignment.tokens[::-1]] = reading.alignment.words[
-                    ::-1
-                ]  # the first word of several
-                found[i] = AttentionMaps(
-                    tuple(self.tokenizer.convert_ids_to_tokens(reading.ids)),
-                    reading.text.words,
-                    reading.alignment.pieces,
-                    word_of,
-                    tuple(layer[at].copy() for layer in layers),
-                )
+        for batch, inputs in self._groups(readings):
+            with batch as group:
+                layers = self._attentions(inputs())
+                for at, i in enumerate(group):
+                    found[i] = self._maps(readings[i], tuple(layer[at].copy() for layer in layers))
         return [found[i] for i in range(len(readings))]
+
+    def _maps(self, reading: TokenizedText, layers: tuple[Numbers, ...]) -> AttentionMaps:
+        word_of = np.full(len(reading.ids), -1, dtype=np.intp)
+        word_of[reading.alignment.tokens[::-1]] = reading.alignment.words[::-1]  # the first word of several
+        names = tuple(self.tokenizer.convert_ids_to_tokens(reading.ids))
+        return AttentionMaps(names, reading.text.words, reading.alignment.pieces, word_of, layers)
 
     def _attentions(self, inputs: dict[str, Any]) -> list[Numbers]:
         """Per layer [rows, heads, queries, tokens]."""
-        import torch
-
-        with torch.inference_mode(), as_it_was(self.model), eager_attention(self.model):
+        with answering(self.model), as_it_was(self.model), eager_attention(self.model):
             layers = getattr(self.model(**inputs, output_attentions=True), "attentions", None)
         if not layers or any(layer is None for layer in layers):
             raise CapabilityError(f"{self.name} shows no attention", _REMEDY)
-        return [layer.float().numpy() for layer in layers]
+        return [to_host(layer).float().numpy() for layer in layers]
 
     # -- embeddings --------------------------------------------------------------------------------
 
     def embeddings(self, texts: Sequence[Readable], /) -> list[WordEmbeddings]:
-        import torch
-
         readings = self._read(texts)
         found: dict[int, WordEmbeddings] = {}
-        for group, inputs in self._groups(readings):
-            with torch.inference_mode():
-                table = self.model.get_input_embeddings()(inputs["input_ids"]).float().numpy()
+        for batch, make in self._groups(readings):
+            with batch as group, answering(self.model):
+                inputs = make()
+                table = to_host(self.model.get_input_embeddings()(inputs["input_ids"])).float().numpy()
                 states = self._states(inputs)
-            for at, i in enumerate(group):
-                mean = readings[i].alignment.mean
-                layers = tuple(mean(state[at]) for state in states)
-                words, pieces = readings[i].text.words, readings[i].alignment.pieces
-                found[i] = WordEmbeddings(words, pieces, mean(table[at]), layers)
+                for at, i in enumerate(group):
+                    mean = readings[i].alignment.mean
+                    layers = tuple(mean(state[at]) for state in states)
+                    words, pieces = readings[i].text.words, readings[i].alignment.pieces
+                    found[i] = WordEmbeddings(words, pieces, mean(table[at]), layers)
         return [found[i] for i in range(len(readings))]
 
     def sentence_vectors(self, texts: Sequence[Readable], *, pool: Pool = "head") -> Numbers:
         require_choice(pool, Pool, "pool")
-        import torch
-
         # Words do not matter here. A specimen for no texts: only the model knows how wide its vectors are.
         readings = self._read([_wordless(text) for text in texts or [SPECIMEN]])
         found: dict[int, Numbers] = {}
-        for group, inputs in self._groups(readings):
-            with torch.inference_mode():
+        for batch, inputs in self._groups(readings):
+            with batch as group, answering(self.model):
                 mean = pool == "mean"
-                rows = _mean(self._states(inputs)[-1]) if mean else self._read_by_head(inputs)
-            found.update(zip(group, rows, strict=True))
+                rows = _mean(self._states(inputs())[-1]) if mean else self._read_by_head(inputs())
+                found.update(zip(group, rows, strict=True))
         return np.stack([found[i] for i in range(len(readings))])[: len(texts)]
 
     def _states(self, inputs: dict[str, Any]) -> list[Numbers]:
@@ -224,7 +224,7 @@ class TorchWhiteBox:
         shape = inputs["input_ids"].shape
         if not states or any(state.shape[:2] != shape for state in states):
             raise CapabilityError(f"{self.name} shows no hidden state for each token", _REMEDY)
-        return [state.float().numpy() for state in states]
+        return [to_host(state).float().numpy() for state in states]
 
     def head_weights(self) -> Numbers:
         """What the last layer multiplies `sentence_vectors` with, [classes, dim], by `labels`."""
@@ -233,7 +233,7 @@ class TorchWhiteBox:
         ((_, inputs),) = self._groups(self._read([SPECIMEN]))
         with torch.inference_mode():
             head, _ = self._by_head(inputs)
-        rows: Numbers = head.weight.detach().float().numpy()
+        rows: Numbers = to_host(head.weight.detach()).float().numpy()
         return rows[self._order or list(range(len(self.labels)))]
 
     def _read_by_head(self, inputs: dict[str, Any]) -> Numbers:
@@ -261,7 +261,7 @@ class TorchWhiteBox:
         if not given:
             raise CapabilityError(f"{self.name} has no linear layer over its classes", 'use pool="mean"')
         last, read = given[-1]
-        vectors = read.float().numpy()
+        vectors = to_host(read).float().numpy()
         # Decoders score every position and decide by the last one; without padding that is the last token.
         return last, np.asarray(vectors[:, -1] if vectors.ndim == 3 else vectors)
 
@@ -295,14 +295,23 @@ class TorchWhiteBox:
             readings.append(TokenizedText(text, ids, segments, alignment))
         return readings
 
-    def _groups(self, readings: Sequence[TokenizedText]) -> Iterator[tuple[list[int], dict[str, Any]]]:
+    def _groups(
+        self, readings: Sequence[TokenizedText], *, gradients: bool = False
+    ) -> Iterator[tuple[Pass, Callable[[], dict[str, Any]]]]:
+        """Passes of texts of one length, and what makes their inputs on the model's device."""
         import torch
 
-        lengths = [len(reading.ids) for reading in readings]
-        for group in same_length(lengths, self.max_tokens):
+        def inputs(batch: Pass) -> dict[str, Any]:
+            rows = [(readings[i].ids, readings[i].kinds) for i in batch.group]
             with torch.inference_mode(False):  # a caller may have it on; such tensors know no gradients
-                inputs = tensors([(readings[i].ids, readings[i].kinds) for i in group], lengths[group[0]])
-            yield group, inputs
+                made: dict[str, Any] = to_device(tensors(rows, batch.width), self.model)
+            return made
+
+        # A device was measured without gradients, for which everything on the way is kept.
+        share = _GRADIENTS if gradients and is_apart(self.model) else 1
+        lengths = [len(reading.ids) for reading in readings]
+        for batch in Passes(self, like_length(lengths, max(1, self.max_tokens // share), most=0)):
+            yield batch, partial(inputs, batch)
 
     def _probe(self) -> frozenset[str]:
         """Which of the capabilities give finite numbers for a short text; whatever goes wrong means no."""

@@ -23,7 +23,19 @@ from unfooled.core.victim import (
     softmax,
 )
 from unfooled.core.victim_oracle import SCALE, SEVERAL
+from unfooled.device import FULL
 from unfooled.errors import VictimError
+from unfooled.passes import (
+    Passes,
+    answering,
+    is_apart,
+    is_recurrent,
+    placed,
+    precision_of,
+    to_device,
+    to_host,
+    tokens_that_fit,
+)
 from unfooled.victims.labels import settle_labels
 from unfooled.victims.torch import word_models as models
 from unfooled.victims.torch.hooks import make_steady
@@ -73,13 +85,13 @@ class HuggingFaceVictim(TorchWords, TorchNoise, Reloadable):
         max_length: int = 0,
         max_tokens: int = 0,
     ) -> None:
-        self.model = model
+        self.model = model = placed(model, given=True)
         self.tokenizer = tokenizer
         self.name = name or type(model).__name__
         require_classes(model.config, self.name)
         self.folder = folder
         self.max_length = max_length or longest_input(model.config, tokenizer)
-        self.max_tokens = max_tokens or tokens_per_pass(model)
+        self.max_tokens = max_tokens or tokens_per_pass(model, self.max_length)
         self.labels, self._order = settle_labels(own_labels(model.config), labels)
         self.meter = Meter()
         self.truncated = 0
@@ -88,6 +100,11 @@ class HuggingFaceVictim(TorchWords, TorchNoise, Reloadable):
         self._padding_id: int | None = getattr(tokenizer, "pad_token_id", None)
         self._padding_is_hidden: bool | None = None
         make_steady(model)
+
+    @property
+    def apart(self) -> bool:
+        """Whether it computes on a device of its own while the processor does other work."""
+        return is_apart(self.model)
 
     @property
     def capabilities(self) -> frozenset[str]:
@@ -111,17 +128,20 @@ class HuggingFaceVictim(TorchWords, TorchNoise, Reloadable):
         lengths = [len(ids) for ids, _ in readings]
         most = self.max_length if max(lengths) > UNPADDED and self._hides_padding() else 0
         logits = np.empty((len(readings), len(self.labels)))
-        for group, width in like_length(lengths, self.max_tokens, most=most):
-            started = time.perf_counter()
-            logits[group] = self._run([readings[i] for i in group], width).numpy()
-            real = sum(lengths[i] for i in group)
-            self.meter.add(len(group), real, len(group) * width - real, time.perf_counter() - started)
+        for batch in Passes(self, like_length(lengths, self.max_tokens, most=most)):
+            with batch as group:
+                started = time.perf_counter()
+                logits[group] = self._run([readings[i] for i in group], batch.width).numpy()
+                real, spent = sum(lengths[i] for i in group), time.perf_counter() - started
+                self.meter.add(len(group), real, len(group) * batch.width - real, spent)
         scores = logits[which]
         return scores if self._order is None else scores[:, self._order]
 
     def fingerprint(self) -> str:
         if not self._fingerprint:
-            settings = (self.labels, self.max_length)
+            settings: tuple[Any, ...] = (self.labels, self.max_length)
+            if (precision := precision_of(self.model)) != FULL:
+                settings = (*settings, precision)
             if self.folder is not None:
                 files = {path for pattern in HASHED for path in self.folder.glob(pattern)}
                 self._fingerprint = digest("hf", digest_files(files), settings)
@@ -151,11 +171,9 @@ class HuggingFaceVictim(TorchWords, TorchNoise, Reloadable):
 
     def _run(self, tokenised: Sequence[Tokens], width: int) -> Any:
         """The logits of token sequences of one width."""
-        import torch
-
-        inputs = tensors(tokenised, width, self._padding_id or 0)
-        with torch.inference_mode():
-            return self.model(**inputs).logits.double()
+        with answering(self.model):
+            inputs = to_device(tensors(tokenised, width, self._padding_id or 0), self.model)
+            return to_host(self.model(**inputs).logits).double()
 
     def _hides_padding(self) -> bool:
         """Whether padding behind a mask leaves this model's answers alone; tried out when first asked."""
@@ -230,11 +248,9 @@ def require_classes(config: Any, name: str) -> None:
         )
 
 
-def tokens_per_pass(model: Any) -> int:
-    import torch
-
-    recurrent = any(isinstance(module, torch.nn.RNNBase) for module in model.modules())
-    return MAX_TOKENS_RECURRENT if recurrent else MAX_TOKENS
+def tokens_per_pass(model: Any, longest: int) -> int:
+    otherwise = MAX_TOKENS_RECURRENT if is_recurrent(model) else MAX_TOKENS
+    return tokens_that_fit(model, otherwise, min(longest, 512), lambda ids: model(input_ids=ids))
 
 
 def own_labels(config: Any) -> list[str]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.batching import Meter, same_length
+from unfooled.batching import like_length
 from unfooled.core.questions import Marked, Numbers, Of, WordVectors
+from unfooled.passes import Pass, Passes, answering, to_device, to_host
 from unfooled.victims.torch.classifier_states import TokenizedText, TorchWhiteBox, word_vectors
+from unfooled.victims.torch.tokens import tensors
 
 Logits = NDArray[np.float64]
 
@@ -46,22 +49,20 @@ class NoiseReader(Protocol):
 class TorchNoise(TorchWhiteBox):
     """The methods of `NoiseReader`, beside those of `WhiteBoxVictim`."""
 
-    meter: Meter
-
     def noisy_logits(
         self, items: Sequence[NoisyText], *, sigma: float, copies: int, plain: bool = False
     ) -> Logits:
-        import torch
-
         readings = self._read([item.text for item in items])
         found = np.empty((len(items), copies + plain, len(self.labels)))
-        for group, inputs, noise in self._noisy_groups(readings, items, sigma, copies, plain):
-            began = time.perf_counter()
-            with torch.inference_mode(), _added(self.model, inputs["input_ids"], noise):
-                logits = self.model(**inputs).logits.double().numpy()
-            found[group] = logits.reshape(len(group), copies + plain, -1)
-            ids = inputs["input_ids"]
-            self.meter.add(len(ids), ids.numel(), 0, time.perf_counter() - began)
+        for batch, make in self._noisy_groups(readings, items, sigma, copies, plain):
+            with batch as group:
+                began = time.perf_counter()
+                inputs, noise = make()
+                ids = inputs["input_ids"]
+                with answering(self.model), _added(self.model, ids, noise):
+                    logits = to_host(self.model(**inputs).logits).double().numpy()
+                found[group] = logits.reshape(len(group), copies + plain, -1)
+                self.meter.add(len(ids), ids.numel(), 0, time.perf_counter() - began)
         return found if self._order is None else found[:, :, self._order]
 
     def noisy_gradients(
@@ -71,13 +72,15 @@ class TorchNoise(TorchWhiteBox):
         columns = self._columns(labels, len(items))
         readings = self._read([item.text for item in items])
         found: dict[int, WordVectors] = {}
-        for group, inputs, noise in self._noisy_groups(readings, items, sigma, copies):
-            wanted = [columns[i] for i in group for _ in range(copies)]
-            with _added(self.model, inputs["input_ids"], noise):
-                (slopes,) = self._slopes(inputs, [wanted], of)
-            means = slopes.reshape(len(group), copies, *slopes.shape[1:]).mean(axis=1)
-            for i, slope in zip(group, means, strict=True):
-                found[i] = word_vectors(readings[i], slope)
+        for batch, make in self._noisy_groups(readings, items, sigma, copies):
+            with batch as group:
+                inputs, noise = make()
+                wanted = [columns[i] for i in group for _ in range(copies)]
+                with _added(self.model, inputs["input_ids"], noise):
+                    (slopes,) = self._slopes(inputs, [wanted], of)
+                means = slopes.reshape(len(group), copies, *slopes.shape[1:]).mean(axis=1)
+                for i, slope in zip(group, means, strict=True):
+                    found[i] = word_vectors(readings[i], slope)
         return [found[i] for i in range(len(items))]
 
     def gradients_and_logits(
@@ -87,21 +90,22 @@ class TorchNoise(TorchWhiteBox):
         readings = self._read(texts)
         found: dict[int, WordVectors] = {}
         logits = np.empty((len(texts), len(self.labels)))
-        for group, inputs in self._groups(readings):
-            began = time.perf_counter()
-            seen: list[NDArray[Any]] = []
-            (slopes,) = self._slopes(inputs, [[None] * len(group)], of, seen)
-            logits[group] = seen[0]
-            for i, slope in zip(group, slopes, strict=True):
-                found[i] = word_vectors(readings[i], slope)
-            ids = inputs["input_ids"]
-            self.meter.add(len(ids), ids.numel(), 0, time.perf_counter() - began)
+        for batch, make in self._groups(readings, gradients=True):
+            with batch as group:
+                began = time.perf_counter()
+                seen: list[NDArray[Any]] = []
+                (slopes,) = self._slopes(make(), [[None] * len(group)], of, seen)
+                logits[group] = seen[0]
+                for i, slope in zip(group, slopes, strict=True):
+                    found[i] = word_vectors(readings[i], slope)
+                tokens = len(group) * batch.width
+                self.meter.add(len(group), tokens, 0, time.perf_counter() - began)
         order = self._order
         return [found[i] for i in range(len(texts))], logits if order is None else logits[:, order]
 
     def embedding_norm(self) -> float:
         weight = self.model.get_input_embeddings().weight
-        return float(weight.detach().float().norm(dim=1).mean())
+        return float(to_host(weight).float().norm(dim=1).mean())
 
     def _noisy_groups(
         self,
@@ -110,30 +114,39 @@ class TorchNoise(TorchWhiteBox):
         sigma: float,
         copies: int,
         plain: bool = False,
-    ) -> Iterator[tuple[list[int], dict[str, Any], tuple[Any, Any, Any]]]:
-        """Texts of one length, a row for each copy; and rows, tokens and values of the noise."""
+    ) -> Iterator[tuple[Pass, Callable[[], tuple[dict[str, Any], tuple[Any, Any, Any]]]]]:
+        """Texts of one length, and what makes the inputs, a row for each copy, and the noise: its rows,
+        tokens and values."""
         import torch
 
         per_text = copies + plain
-        width = self.model.get_input_embeddings().weight.shape[1]
+        size = self.model.get_input_embeddings().weight.shape[1]
         lengths = [len(reading.ids) for reading in readings]
-        for group in same_length(lengths, max(1, self.max_tokens // per_text)):
+        known: dict[int, Numbers] = {}  # a pass that comes again in halves has the same noise
+
+        def inputs(group: list[int]) -> tuple[dict[str, Any], tuple[Any, Any, Any]]:
             rows: list[NDArray[Any]] = []
             tokens: list[NDArray[Any]] = []
             values: list[Numbers] = []
             for at, i in enumerate(group):
                 where = _tokens_of(readings[i], items[i].words)
-                drawn = items[i].rng.standard_normal((copies, len(where), width), dtype=np.float32)
+                if i not in known:
+                    known[i] = items[i].rng.standard_normal((copies, len(where), size), dtype=np.float32)
                 rows.append(np.repeat(np.arange(at * per_text + plain, (at + 1) * per_text), len(where)))
                 tokens.append(np.tile(where, copies))
-                values.append(drawn.reshape(-1, width) * np.float32(sigma))
+                values.append(known[i].reshape(-1, size) * np.float32(sigma))
             with torch.inference_mode(False):
-                inputs = {"input_ids": torch.tensor([readings[i].ids for i in group], dtype=torch.long)}
-                if readings[group[0]].kinds:
-                    inputs["token_type_ids"] = torch.tensor([readings[i].kinds for i in group])
-                inputs = {name: tensor.repeat_interleave(per_text, dim=0) for name, tensor in inputs.items()}
-                noise = tuple(torch.from_numpy(np.concatenate(arrays)) for arrays in (rows, tokens, values))
-            yield group, inputs, noise  # type: ignore[misc]
+                made = tensors([(readings[i].ids, readings[i].kinds) for i in group], lengths[group[0]])
+                made = {name: tensor.repeat_interleave(per_text, dim=0) for name, tensor in made.items()}
+                noise = (torch.from_numpy(np.concatenate(arrays)) for arrays in (rows, tokens, values))
+                where_rows, where_tokens, what = (to_device(tensor, self.model) for tensor in noise)
+                return to_device(made, self.model), (where_rows, where_tokens, what)
+
+        for batch in Passes(self, like_length(lengths, max(1, self.max_tokens // per_text), most=0)):
+            yield batch, partial(inputs, batch.group)
+            if batch.done:
+                for i in batch.group:
+                    del known[i]
 
 
 def _tokens_of(reading: TokenizedText, words: Sequence[int]) -> NDArray[np.intp]:

@@ -11,6 +11,7 @@ from typing import Any
 from unfooled.errors import VictimError
 from unfooled.extras import libraries_of
 from unfooled.model_folder import check_model_folder
+from unfooled.passes import placed
 from unfooled.trust import granted
 from unfooled.victims.torch.load_errors import (
     explain_load_errors,
@@ -87,7 +88,7 @@ def load_pretrained(
             "fine-tune it first; untrained weights would be random",
         )
     folder = path.resolve() if local else hub_folder(config)
-    return Pretrained(model.float().eval(), tokenizer, config, folder)
+    return Pretrained(placed(model.float().eval()), tokenizer, config, folder)
 
 
 def hub_folder(config: Any) -> Path | None:

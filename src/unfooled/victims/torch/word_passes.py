@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from unfooled.core.questions import Marked, Span
 from unfooled.core.victim import SPECIMEN
+from unfooled.passes import device_of, to_device
 from unfooled.victims.torch.alignment import Alignment, align_own
 from unfooled.victims.torch.classifier_states import TokenizedText
 
@@ -64,6 +65,7 @@ class PrefixCache:
     def __init__(self, model: Any) -> None:
         import torch
 
+        self._model = model
         self._embed = model.get_input_embeddings()
         self._layers = [module for module in model.modules() if type(module) is torch.nn.LSTM]
         self._known: OrderedDict[tuple[int, ...], Any] = OrderedDict()  # [layers, 2, units] each
@@ -110,7 +112,7 @@ class PrefixCache:
         found: list[Any] = []
         states: list[Any] = [None] * len(self._layers)
         with torch.no_grad():
-            vectors = self._embed(padded(rows, 0)["input_ids"])
+            vectors = self._embed(to_device(padded(rows, 0), self._model)["input_ids"])
             for first in range(0, vectors.shape[1], STEP):
                 part = vectors[:, first : first + STEP]
                 for at, layer in enumerate(self._layers):
@@ -123,7 +125,7 @@ class PrefixCache:
         import torch
 
         units = self._layers[0].hidden_size
-        nothing = torch.zeros(len(self._layers), 2, units)
+        nothing = torch.zeros(len(self._layers), 2, units, device=device_of(self._model))
         rows = [self._known[beginning] if beginning else nothing for beginning in beginnings]
         rows += [rows[0]] * (ROWS - len(rows))
         states = torch.stack(rows, dim=2)  # [layers, 2, rows, units]

@@ -13,6 +13,7 @@ import numpy as np
 from unfooled.core.questions import Mixed, Mixture, Numbers, Readable, mark
 from unfooled.core.victim import Probabilities, TextValue, softmax
 from unfooled.errors import CapabilityError
+from unfooled.passes import answering, to_device, to_host
 from unfooled.text import WORD
 from unfooled.victims.torch.alignment import Alignment
 from unfooled.victims.torch.classifier_states import TokenizedText, TorchWhiteBox
@@ -56,13 +57,13 @@ class BlendedText:
         return tuple(found)
 
 
-class Pass(NamedTuple):
+class WordPass(NamedTuple):
     """Texts that go through the model together, without their first so many tokens each."""
 
     group: list[int]
     inputs: dict[str, Any]
     skipped: list[int]
-    start: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    start: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
 
 
 class TorchWords(TorchWhiteBox):
@@ -87,7 +88,7 @@ class TorchWords(TorchWhiteBox):
     def vocabulary_vectors(self) -> tuple[tuple[str, ...], Numbers]:
         """The words of `vocabulary` and their input embeddings, [words, dim]."""
         words, ids = self._words()
-        table = self.model.get_input_embeddings().weight.detach().float().numpy()
+        table = to_host(self.model.get_input_embeddings().weight).float().numpy()
         return words, table[ids]
 
     def _words(self) -> tuple[tuple[str, ...], list[int]]:
@@ -112,19 +113,19 @@ class TorchWords(TorchWhiteBox):
 
     def zeroed(self, items: Sequence[tuple[Readable, int]], /) -> Probabilities:
         """Probabilities of each text with the vectors of one of its words, by index, set to zero."""
-        import torch
-
         texts = list(dict.fromkeys(mark(text) for text, _ in items))
         readings = dict(zip(texts, self._read(texts), strict=True))
         rows = [readings[mark(text)] for text, _ in items]
         logits = np.zeros((len(items), len(self.labels)))
-        for group, inputs in self._groups(rows):
-            kept = np.ones((*inputs["input_ids"].shape, 1), dtype=np.float32)
-            for at, i in enumerate(group):
-                kept[at, rows[i].alignment.tokens[rows[i].alignment.words == items[i][1]]] = 0.0
-            with torch.inference_mode(), _scaled_embeddings(self.model, inputs["input_ids"], kept) as calls:
-                logits[group] = self.model(**inputs).logits.double().numpy()
-            if not calls:
+        for batch, make in self._groups(rows):
+            with batch as group, answering(self.model):
+                inputs = make()
+                kept = np.ones((*inputs["input_ids"].shape, 1), dtype=np.float32)
+                for at, i in enumerate(group):
+                    kept[at, rows[i].alignment.tokens[rows[i].alignment.words == items[i][1]]] = 0.0
+                with _scaled_embeddings(self.model, inputs["input_ids"], kept) as calls:
+                    logits[group] = to_host(self.model(**inputs).logits).double().numpy()
+            if batch.done and not calls:
                 raise CapabilityError(
                     f"{self.name} does not embed its tokens where it says", "select words by deletion instead"
                 )
@@ -142,7 +143,7 @@ class TorchWords(TorchWhiteBox):
         found: dict[int, Slope] = {}
         for batch in self._passes(readings):
             ids = batch.inputs["input_ids"]
-            with torch.inference_mode(False), torch.enable_grad(), batch.start:
+            with batch.start, torch.inference_mode(False), torch.enable_grad():
                 with cut_at_embeddings(self.model, ids) as cut:
                     logits = self.model(**batch.inputs).logits
                 if len(cut) != 1:
@@ -151,11 +152,11 @@ class TorchWords(TorchWhiteBox):
                     )
                 chosen = logits[range(len(batch.group)), [columns[i] for i in batch.group]]
                 (slope,) = torch.autograd.grad(chosen.sum(), cut[0])
-            scores = self._ordered(softmax(logits.detach().double().numpy()))
-            for i, skipped, row, vectors in zip(
-                batch.group, batch.skipped, scores, slope.float().numpy(), strict=False
-            ):
-                found[i] = Slope(row, _per_word(readings[i].alignment, vectors, skipped))
+                scores = self._ordered(softmax(to_host(logits).double().numpy()))
+                for i, skipped, row, vectors in zip(
+                    batch.group, batch.skipped, scores, to_host(slope).float().numpy(), strict=False
+                ):
+                    found[i] = Slope(row, _per_word(readings[i].alignment, vectors, skipped))
         return [found[i] for i in range(len(readings))]
 
     def mixed(self, items: Sequence[Mixture], /) -> list[Mixed]:
@@ -169,34 +170,45 @@ class TorchWords(TorchWhiteBox):
         readings = self._read([item.text for item in items])
         known = self._option_vectors(word for item in items for some in item.options for word in some)
         found: dict[int, Mixed] = {}
-        for group, inputs in self._groups(readings):
-            ids = inputs["input_ids"]
-            with torch.no_grad():
-                own = self.model.get_input_embeddings()(ids).float().numpy()
-            blends = [
-                BlendedText(readings[i].alignment, row, items[i], known)
-                for i, row in zip(group, own, strict=True)
-            ]
-            instead = torch.from_numpy(np.stack([blend.vectors for blend in blends]))
-            with (
-                torch.inference_mode(False),
-                torch.enable_grad(),
-                cut_at_embeddings(self.model, ids, instead) as cut,
-            ):
-                logits = self.model(**inputs).logits
-                if len(cut) != 1:
-                    raise CapabilityError(
-                        f"{self.name} does not embed each token once", "use an attack without gradients"
-                    )
-                margins = _margins(logits, [columns[i] for i in group])
-                slopes = torch.zeros_like(cut[0])
-                if ids.numel():
-                    (slopes,) = torch.autograd.grad(margins.sum(), cut[0])
-            for i, blend, margin, slope in zip(
-                group, blends, margins.detach().double().tolist(), slopes.float().numpy(), strict=True
-            ):
-                found[i] = Mixed(margin, blend.slopes(slope))
+        for batch, make in self._groups(readings, gradients=True):
+            with batch as group:
+                inputs = make()
+                ids = inputs["input_ids"]
+                with torch.no_grad():
+                    own = to_host(self.model.get_input_embeddings()(ids)).float().numpy()
+                blends = [
+                    BlendedText(readings[i].alignment, row, items[i], known)
+                    for i, row in zip(group, own, strict=True)
+                ]
+                vectors = torch.from_numpy(np.stack([blend.vectors for blend in blends]))
+                wanted = [columns[i] for i in group]
+                margins, slopes = self._margins(inputs, to_device(vectors, self.model), wanted)
+                for i, blend, margin, slope in zip(group, blends, margins, slopes, strict=True):
+                    found[i] = Mixed(margin, blend.slopes(slope))
         return [found[i] for i in range(len(items))]
+
+    def _margins(
+        self, inputs: dict[str, Any], instead: Any, columns: Sequence[int | None]
+    ) -> tuple[list[float], Numbers]:
+        """The margin of each row that is read as the vectors `instead`, and its slopes for these."""
+        import torch
+
+        ids = inputs["input_ids"]
+        with (
+            torch.inference_mode(False),
+            torch.enable_grad(),
+            cut_at_embeddings(self.model, ids, instead) as cut,
+        ):
+            logits = self.model(**inputs).logits
+            if len(cut) != 1:
+                raise CapabilityError(
+                    f"{self.name} does not embed each token once", "use an attack without gradients"
+                )
+            margins = _margins(logits, columns)
+            slopes = torch.zeros_like(cut[0])
+            if ids.numel():
+                (slopes,) = torch.autograd.grad(margins.sum(), cut[0])
+        return to_host(margins).double().tolist(), to_host(slopes).float().numpy()
 
     def _option_vectors(self, words: Iterable[str]) -> dict[str, Numbers]:
         """The input embedding of each word as it is read behind a space; of several pieces the mean."""
@@ -209,16 +221,17 @@ class TorchWords(TorchWhiteBox):
             read = self.tokenizer([f" {word}" for word in new], add_special_tokens=False)["input_ids"]
             embed = self.model.get_input_embeddings()
             with torch.no_grad():
-                flat = embed(torch.tensor([number for ids in read for number in ids], dtype=torch.long))
+                numbers = torch.tensor([number for ids in read for number in ids], dtype=torch.long)
+                flat = to_host(embed(to_device(numbers, self.model)))
             ends = np.cumsum([len(ids) for ids in read])[:-1]
             for word, rows in zip(new, np.split(flat.float().numpy(), ends), strict=True):
                 self._options_known[word] = rows.sum(axis=0) / max(1, len(rows))
         return self._options_known
 
-    def _passes(self, readings: Sequence[TokenizedText]) -> Iterator[Pass]:
+    def _passes(self, readings: Sequence[TokenizedText]) -> Iterator[WordPass]:
         if not is_word_model(self.model):
-            for group, inputs in self._groups(readings):
-                yield Pass(group, inputs, [0] * len(group))
+            for batch, make in self._groups(readings, gradients=True):
+                yield WordPass(batch.group, make(), [0] * len(batch.group), batch)
             return
         if self._beginnings is None and PrefixCache.suit(self.model):
             self._beginnings = PrefixCache(self.model)
@@ -229,12 +242,13 @@ class TorchWords(TorchWhiteBox):
         order = sorted(range(len(readings)), key=lambda i: len(readings[i].ids) - cuts[i])
         for first in range(0, len(order), ROWS):
             group = order[first : first + ROWS]
-            inputs = padded([readings[i].ids[cuts[i] :] for i in group], self.tokenizer.pad_token_id)
+            rows = padded([readings[i].ids[cuts[i] :] for i in group], self.tokenizer.pad_token_id)
+            inputs = to_device(rows, self.model)
             skipped = [cuts[i] for i in group]
             if self._beginnings:
-                yield Pass(group, inputs, skipped, self._beginnings.after([begun[i] for i in group]))
+                yield WordPass(group, inputs, skipped, self._beginnings.after([begun[i] for i in group]))
             else:
-                yield Pass(group, inputs, skipped)
+                yield WordPass(group, inputs, skipped)
 
     def _cut(self, reading: TokenizedText) -> int:
         """What comes before the first word that is asked about need not be read again."""
@@ -288,7 +302,7 @@ def _scaled_embeddings(model: Any, ids: Any, factors: Numbers) -> Iterator[list[
     import torch
 
     uses: list[bool] = []
-    weights = torch.from_numpy(factors)
+    weights = to_device(torch.from_numpy(factors), model)
 
     def scale(_module: Any, args: Any, output: Any) -> Any:
         if not torch.equal(args[0], ids):
