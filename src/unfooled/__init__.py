@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from unfooled.report.html import report
     from unfooled.runs.attack import Run, attack
     from unfooled.runs.export import export
+    from unfooled.runs.merge import merge
     from unfooled.text import Text
     from unfooled.training.sweep import sweep
     from unfooled.training.trainer import train
@@ -79,6 +80,7 @@ __all__ = [
     "load_recipe",
     "load_victim",
     "measure",
+    "merge",
     "registry",
     "replay",
     "report",
@@ -115,6 +117,7 @@ _HOMES = {
     "load_recipe": "core.recipe",
     "load_victim": "victims.loading",
     "measure": "metrics.measures",
+    "merge": "runs.merge",
     "registry": "plugins",
     "replay": "checks.replay",
     "report": "report.html",

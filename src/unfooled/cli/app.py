@@ -120,6 +120,10 @@ COMMANDS: Table = {
         "unfooled.cli.resources:Resources",
         "List, fetch or build word vectors, encoders, language models and data. Nothing else downloads them.",
     ),
+    "merge": (
+        "unfooled.cli.merge:MergeShards",
+        "Join the runs that `attack --shard` wrote into the run that was cut.",
+    ),
     "export": ("unfooled.cli.export:Export", "Write a run's results as a table."),
     "summary": ("unfooled.cli.summary:ShowSummary", "Show the table and some word diffs of a run again."),
     "demo": (

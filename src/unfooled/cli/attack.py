@@ -46,6 +46,7 @@ Examples:
     first: int | None = None
     sample: int | None = None
     final: bool = option(False, "Fix the number of rows: the run cannot grow, and one look may judge it.")
+    shard: str | None = option(None, "Attack part 3 of 16 only: 3/16. `unfooled merge` joins the parts.")
     target: str | None = option(None, "Class to reach, or a translation's keyword. [default: any]")
     importance: str | None = option(
         None, "Order of words: gradient, deletion, attention[:LAYER], random, masking."
@@ -68,7 +69,8 @@ Examples:
         from unfooled.runs.attack import attack
 
         rows = self.rows()
-        out = self.out or Path("runs") / slug(self.attack, self.model, self.data)
+        part = (f"part-{self.shard.replace('/', '-of-')}",) if self.shard else ()
+        out = self.out or Path("runs") / slug(self.attack, self.model, self.data, *part)
         recipe = self.recipe()
         victim = self.load_model(self.model)
         dataset = _data(self, victim)
@@ -79,6 +81,7 @@ Examples:
                     dataset,
                     recipe,
                     out=out,
+                    shard=self.shard,
                     workers=self.workers,
                     settings=self.settings(window=self.window),
                     target=self.target,

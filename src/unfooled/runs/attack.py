@@ -35,6 +35,7 @@ from unfooled.plugins import registry
 from unfooled.progress import ProgressObserver
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
+from unfooled.runs.shard import Shard
 from unfooled.runs.task import Examples, Task, task_for
 from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.preflight import Preflight
@@ -124,6 +125,7 @@ def attack(
     rows: int | None = None,
     first: bool = False,
     keys: Collection[int] | None = None,
+    shard: Shard | str | None = None,
     workers: int = 1,
     settings: Settings | None = None,
     target: str | None = None,
@@ -144,7 +146,8 @@ def attack(
     its share; with `first` it takes the first ones. A larger `limit` adds rows to those of the smaller one.
     Of an attack on one class `limit` counts the rows of that class: those of other classes in between are
     scored and not attacked. `rows` bounds the rows that are read, of whatever class. `keys`
-    attacks only these examples; other keys may follow later into the same run. `final` fixes the number of
+    attacks only these examples; other keys may follow later into the same run. `shard`, such as "3/16",
+    attacks one part of the rows into a run of its own; `merge` joins the parts. `final` fixes the number of
     rows: the run cannot grow, and the gate may use the narrower interval of a single look.
 
     Example:
@@ -165,6 +168,9 @@ def attack(
     for name, most in (("limit", limit), ("rows", rows)):
         if most is not None and most < 1:
             raise DataError(f"{name}={most} leaves nothing to attack", f"{name} is at least 1")
+    if shard is not None and keys is not None:
+        raise DataError("chosen examples cannot be cut into shards", "give either keys or a shard")
+    shard = Shard.parse(shard) if isinstance(shard, str) else shard
     if workers < 1:
         raise DataError(f"workers={workers} makes no sense", "workers is at least 1")
     recipe, notices = fit_recipe(recipe, victim)
@@ -198,6 +204,12 @@ def attack(
     for warning in warnings:
         observer.note(warning)
 
+    part: dict[str, Any] = {}
+    if shard is not None:
+        part = {"shard": shard.told(total)}
+        dataset = shard.of(dataset)
+        total = len(dataset)
+
     header = {
         "identity": {
             "recipe": recipe.to_json(),
@@ -211,7 +223,8 @@ def attack(
         | {"notices": notices, "asked": total if keys is None else None}
         | {"available": len(whole), "shortened": total < len(whole), "final": final}
         | {"rows": "first" if first else "stratified"}
-        | {"warnings": warnings, "coverage": coverage.to_dict(), "few_edits": _few_edits(recipe)},
+        | {"warnings": warnings, "coverage": coverage.to_dict(), "few_edits": _few_edits(recipe)}
+        | part,
     }
     if getattr(victim, "unsteady", False):
         observer.note(
@@ -220,7 +233,7 @@ def attack(
     file, held = _opened(out, header, restart)
     with file:
         examples = _unfinished(_chosen(iter(dataset), keys), file)
-        low, high = dataset.nth_key(0), dataset.nth_key(total - 1)
+        low, high = (dataset.nth_key(0), dataset.nth_key(total - 1)) if total else (0, -1)
         if keys is None and dataset is whole:
             done = file.count_finished(low, high)
         elif keys is None:
@@ -276,7 +289,7 @@ def _results(
             examples,
             workers=workers,
             remaining=remaining,
-            on_counters=lambda counted: _add_counters(file, counted),
+            on_counters=file.add_counters,
             on_start=observer.working,
         )
         return
@@ -287,7 +300,7 @@ def _results(
     try:
         yield from session.attack(examples)
     finally:
-        _add_counters(file, session.counters())
+        file.add_counters(session.counters())
 
 
 def _looks(keys: Collection[int] | None) -> int:
@@ -304,20 +317,6 @@ def _unfinished(examples: Iterator[Example], file: RunFile) -> Iterator[Example]
         keys = [example.key for example in portion]
         finished = file.finished(min(keys), max(keys))
         yield from (example for example in portion if example.key not in finished)
-
-
-def _add_counters(file: RunFile, counted: Mapping[str, Any]) -> None:
-    file.set_counters(_sum(file.counters(), counted))
-
-
-def _sum(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    total = dict(old)
-    for name, value in new.items():
-        if isinstance(value, Mapping):
-            total[name] = _sum(total.get(name, {}), value)
-        else:
-            total[name] = total.get(name, 0) + value
-    return total
 
 
 def _answered_question(task: Task, victim: Victim, sample: Sequence[Example]) -> Hashable:
