@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from unfooled.runs.attack import Run, attack
     from unfooled.runs.export import export
     from unfooled.runs.merge import merge
+    from unfooled.runs.workers.where import Workers
     from unfooled.text import Text
     from unfooled.training.sweep import sweep
     from unfooled.training.trainer import train
@@ -68,6 +69,7 @@ __all__ = [
     "UnfooledError",
     "UserError",
     "Victim",
+    "Workers",
     "analyse",
     "attack",
     "attacks",
@@ -107,6 +109,7 @@ _HOMES = {
     "UnfooledError": "errors",
     "UserError": "errors",
     "Victim": "core.victim",
+    "Workers": "runs.workers.where",
     "attack": "runs.attack",
     "compare": "checks.compare",
     "evaluate": "checks.evaluate",

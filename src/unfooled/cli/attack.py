@@ -82,7 +82,7 @@ Examples:
                     recipe,
                     out=out,
                     shard=self.shard,
-                    workers=self.workers,
+                    workers=self.where(),
                     settings=self.settings(window=self.window),
                     target=self.target,
                     label_map=self.mapped_labels(),

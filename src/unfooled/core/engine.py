@@ -56,6 +56,11 @@ class Engine(Generic[R]):
         return self._scheduler.live
 
     @property
+    def busy(self) -> bool:
+        """Whether programs are under way, or have ended and wait to be handed over."""
+        return bool(self._scheduler.live or self._scheduler.finished)
+
+    @property
     def traffic(self) -> dict[str, Traffic]:
         return self._scheduler.traffic
 

@@ -37,6 +37,7 @@ from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
 from unfooled.runs.shard import Shard
 from unfooled.runs.task import Examples, Task, task_for
+from unfooled.runs.workers.where import Workers
 from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.preflight import Preflight
 
@@ -126,7 +127,7 @@ def attack(
     first: bool = False,
     keys: Collection[int] | None = None,
     shard: Shard | str | None = None,
-    workers: int = 1,
+    workers: int | Workers = 1,
     settings: Settings | None = None,
     target: str | None = None,
     label_map: Mapping[str, str] | None = None,
@@ -171,13 +172,13 @@ def attack(
     if shard is not None and keys is not None:
         raise DataError("chosen examples cannot be cut into shards", "give either keys or a shard")
     shard = Shard.parse(shard) if isinstance(shard, str) else shard
-    if workers < 1:
-        raise DataError(f"workers={workers} makes no sense", "workers is at least 1")
+    workers = Workers.of(workers)
     recipe, notices = fit_recipe(recipe, victim)
     for notice in notices:
         observer.note(notice)
     resources = require_resources(recipe)
     open_inside(recipe.oracles(), victim)  # what does not fit is said before a run file is made
+    workers.connect()
 
     whole, looked_at, total = dataset, dataset, len(dataset)
     if limit is not None or rows is not None:
@@ -275,19 +276,19 @@ def _few_edits(recipe: Recipe) -> int:
 def _results(
     parts: SessionParts,
     examples: Iterable[Example],
-    workers: int,
+    workers: Workers,
     remaining: int,
     file: RunFile,
     opened: Mapping[str, Oracle | AsyncOracle],
     observer: Observer,
 ) -> Generator[Result]:
-    if workers > 1:
-        from unfooled.runs.workers import attack_in_workers
+    if not workers.in_this_process:
+        from unfooled.runs.workers.where import attack_in_workers
 
         yield from attack_in_workers(
             parts,
             examples,
-            workers=workers,
+            workers,
             remaining=remaining,
             on_counters=file.add_counters,
             on_start=observer.working,
@@ -333,7 +334,7 @@ def _is_answered(task: Task, victim: Victim, text: TextValue) -> bool:
 
 
 def _environment(
-    victim: Victim, dataset: Examples, recipe: Recipe, workers: int, report: Preflight
+    victim: Victim, dataset: Examples, recipe: Recipe, workers: Workers, report: Preflight
 ) -> dict[str, Any]:
     return {
         "unfooled": unfooled.__version__,
@@ -343,7 +344,7 @@ def _environment(
         "victim": victim.name,
         "data": dataset.name,
         "cleaning": list(dataset.cleaning),
-        "workers": workers,
+        **workers.told(),
         "preflight": report.lines(),
     }
 
