@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from unfooled.plugins import registry
     from unfooled.report.html import report
     from unfooled.runs.attack import Run, attack
+    from unfooled.runs.caps import Caps
     from unfooled.runs.export import export
     from unfooled.runs.merge import merge
     from unfooled.runs.workers.where import Workers
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Caps",
     "Dataset",
     "Example",
     "FunctionVictim",
@@ -94,6 +96,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Caps": "runs.caps",
     "Dataset": "data.dataset",
     "Example": "core.result",
     "FunctionVictim": "victims.function",

@@ -159,8 +159,9 @@ COMMANDS: Table = {
 
 EPILOG = """
 Exit codes: 0 done · 1 a gate failed · 2 something to mend, see the message · 3 done, but some examples
-ended in an error · 4 a gate is not decided by so few examples · 130 interrupted, results so far are saved
-and the same command goes on · 141 the reader of the output, such as head, stopped reading.
+ended in an error · 4 a gate is not decided by so few examples · 5 stopped at --max-cost or --max-hours ·
+130 interrupted, results so far are saved and the same command goes on · 141 the reader of the output, such
+as head, stopped reading.
 """
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from unfooled.core.program import AsyncOracle, Oracle, Program
@@ -30,6 +30,7 @@ class Engine(Generic[R]):
     `oracles` are drained in the order given: cheap ones first and the victim last, so that its batches hold
     the questions of every live program. `window` is how many programs are alive at once. `known_good` has
     an item per oracle that was answered before: a run of failures stops the run only if that fails as well.
+    `check` is called after every answer; what it raises ends the run.
     """
 
     def __init__(
@@ -39,8 +40,10 @@ class Engine(Generic[R]):
         window: int = 256,
         cache_size: int = 50_000,
         known_good: Mapping[str, Hashable] | None = None,
+        check: Callable[[], None] | None = None,
     ) -> None:
         self.oracles = dict(oracles)
+        self._check = check
         self.window = window
         uncached = frozenset(
             name for name, oracle in oracles.items() if not getattr(oracle, "cacheable", True)
@@ -215,6 +218,8 @@ class Engine(Generic[R]):
         self._failures_in_a_row = 0
         self._known_good[name] = items[0]
         self._scheduler.answer(name, items, answers)
+        if self._check is not None:
+            self._check()
 
     def _after_failure(self, name: str, items: list[Hashable], error: Exception) -> list[list[Hashable]]:
         """Halves to ask again, or nothing when the bad item is alone and its owner has been told."""

@@ -33,6 +33,7 @@ from unfooled.data.loading import Given
 from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
 from unfooled.progress import ProgressObserver
+from unfooled.runs.caps import Caps, Spending, spending_within
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
 from unfooled.runs.shard import Shard
@@ -134,6 +135,7 @@ def attack(
     final: bool = False,
     observer: Observer | None = None,
     restart: bool = False,
+    caps: Caps | None = None,
 ) -> Run:
     """Attack every example of `data` and return the finished run.
 
@@ -149,7 +151,8 @@ def attack(
     scored and not attacked. `rows` bounds the rows that are read, of whatever class. `keys`
     attacks only these examples; other keys may follow later into the same run. `shard`, such as "3/16",
     attacks one part of the rows into a run of its own; `merge` joins the parts. `final` fixes the number of
-    rows: the run cannot grow, and the gate may use the narrower interval of a single look.
+    rows: the run cannot grow, and the gate may use the narrower interval of a single look. `caps` bound
+    what it may cost: `CapReachedError` says that it stopped there.
 
     Example:
 
@@ -245,11 +248,14 @@ def attack(
         observer.started(total, done)
         if done < total:
             parts = SessionParts(victim, recipe, settings, _answered_question(task, victim, sample))
-            results = _results(parts, examples, workers, total - done, file, opened, observer)
-            with closing(results):  # its counters belong into the file while that is open
-                for result in results:
-                    file.add(result)
-                    observer.finished(result)
+            with spending_within(caps, file, sample) as spending:
+                admitted = spending.admitted(examples)
+                results = _results(parts, admitted, workers, total - done, file, opened, observer, spending)
+                with closing(results):  # its counters belong into the file while that is open
+                    for result in results:
+                        file.add(result)
+                        spending.finished(result)
+                        observer.finished(result)
     if out is None:
         return Run(file.path, held)
     task.keep(Path(out), victim)
@@ -275,13 +281,18 @@ def _few_edits(recipe: Recipe) -> int:
 
 def _results(
     parts: SessionParts,
-    examples: Iterable[Example],
+    examples: Iterable[Example | None],
     workers: Workers,
     remaining: int,
     file: RunFile,
     opened: Mapping[str, Oracle | AsyncOracle],
     observer: Observer,
+    spending: Spending,
 ) -> Generator[Result]:
+    def working(life: Callable[[], Life]) -> None:
+        spending.working(life)
+        observer.working(life)
+
     if not workers.in_this_process:
         from unfooled.runs.workers.where import attack_in_workers
 
@@ -291,13 +302,14 @@ def _results(
             workers,
             remaining=remaining,
             on_counters=file.add_counters,
-            on_start=observer.working,
+            on_start=working,
+            check=spending.checks,
         )
         return
     victim, recipe, settings, known_good = parts
     oracles = open_oracles(recipe, victim, opened)
-    session = Session(victim, recipe, settings, oracles=oracles, known_good=known_good)
-    observer.working(session.life)
+    session = Session(victim, recipe, settings, oracles=oracles, known_good=known_good, check=spending.checks)
+    working(session.life)
     try:
         yield from session.attack(examples)
     finally:

@@ -17,6 +17,7 @@ from unfooled.core.session import Life
 from unfooled.errors import UserError, VictimError
 from unfooled.runs.workers.job import LOOK, Job
 
+_END: Any = object()
 TRIES = 3  # deaths of a worker that held one item, or of workers that start, before these are to blame
 
 
@@ -92,6 +93,7 @@ class Pool(Generic[C]):
         self._suspects: deque[list[Any]] = deque()
         self._deaths: Counter[int] = Counter()  # of workers that held this item alone
         self._failed_starts = 0  # one after the other
+        self._exhausted = False  # the source
         self._workers: list[Worker[C]] = []
         self._gone = Life()  # what workers that ended had answered
 
@@ -188,14 +190,17 @@ class Pool(Generic[C]):
         if room <= 0 and self._remaining > 0:
             return  # it goes on with what it holds, and is answered when the others have caught up
         given = self._next(max(1, room))
-        self._remaining = self._remaining - len(given) if given else 0
-        self._give(worker, given)
+        if given or self._exhausted:
+            self._remaining = self._remaining - len(given) if given else 0
+            self._give(worker, given)
 
     def _next(self, number: int) -> list[Any]:
         given: list[Any] = []
         while len(given) < number:
-            item = self._returned.popleft() if self._returned else next(self._source, None)
-            if item is None:
+            item = self._returned.popleft() if self._returned else next(self._source, _END)
+            if item is _END:
+                self._exhausted = True
+            if item is _END or item is None:
                 break
             given.append(item)
         return given

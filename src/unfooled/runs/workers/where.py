@@ -82,7 +82,8 @@ class Workers:
         on_start: Callable[[Callable[[], Life]], None] = lambda life: None,
         check: Callable[[], None] | None = None,
     ) -> Iterator[Any]:
-        """One result per item, in the order in which they come. `remaining` is how many there will be."""
+        """One result per item, in the order in which they come. `remaining` is how many there will be; a None
+        among them means that the next may come later."""
         self.connect()
         pool = Pool(
             self.transport(job),
@@ -106,7 +107,7 @@ class Workers:
 
 
 def attack_in_workers(
-    parts: SessionParts, examples: Iterable[Example], workers: Workers, **how: Any
+    parts: SessionParts, examples: Iterable[Example | None], workers: Workers, **how: Any
 ) -> Iterator[Result]:
     """Like `Session.attack`, in several workers; `how` is what `Workers.run` takes."""
     expected = None
