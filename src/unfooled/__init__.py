@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from unfooled.plugins import registry
     from unfooled.report.html import report
     from unfooled.runs.attack import Run, attack
+    from unfooled.runs.caps import Caps
     from unfooled.runs.export import export
+    from unfooled.runs.merge import merge
+    from unfooled.runs.workers.where import Workers
     from unfooled.text import Text
     from unfooled.training.sweep import sweep
     from unfooled.training.trainer import train
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Caps",
     "Dataset",
     "Example",
     "FunctionVictim",
@@ -68,6 +72,7 @@ __all__ = [
     "UnfooledError",
     "UserError",
     "Victim",
+    "Workers",
     "analyse",
     "attack",
     "attacks",
@@ -81,6 +86,7 @@ __all__ = [
     "load_recipe",
     "load_victim",
     "measure",
+    "merge",
     "registry",
     "replay",
     "report",
@@ -92,6 +98,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Caps": "runs.caps",
     "Dataset": "data.dataset",
     "Example": "core.result",
     "FunctionVictim": "victims.function",
@@ -107,6 +114,7 @@ _HOMES = {
     "UnfooledError": "errors",
     "UserError": "errors",
     "Victim": "core.victim",
+    "Workers": "runs.workers.where",
     "attack": "runs.attack",
     "compare": "checks.compare",
     "computing": "device",
@@ -118,6 +126,7 @@ _HOMES = {
     "load_recipe": "core.recipe",
     "load_victim": "victims.loading",
     "measure": "metrics.measures",
+    "merge": "runs.merge",
     "registry": "plugins",
     "replay": "checks.replay",
     "report": "report.html",

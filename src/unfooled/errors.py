@@ -7,6 +7,7 @@
     │   ├── CapabilityError       an attack needs what the victim cannot give
     │   ├── ResourceError         vectors, lexicon or model are not here
     │   ├── MissingExtraError     an optional dependency is not installed
+    │   ├── CapReachedError       a run stopped at its bound on money or hours
     │   ├── UnknownNameError      nothing is registered under that name
     │   └── RunFileError          a run file cannot be read, written or continued
     │       └── LockedError       another process is writing it
@@ -67,6 +68,10 @@ class CapabilityError(UserError):
 
 
 class ResourceError(UserError):
+    pass
+
+
+class CapReachedError(UserError):
     pass
 
 

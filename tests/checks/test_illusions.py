@@ -22,7 +22,7 @@ from unfooled.checks.illusions.verdict import Gap, Rival, Verdict, judge
 from unfooled.checks.illusions.wrappers import Averaged, Guided, Tempered, Votes, Wrapped
 from unfooled.core.recipe import load_recipe
 from unfooled.core.victim import Probabilities, TextValue, Victim, one_hot
-from unfooled.runs.workers import portable
+from unfooled.runs.workers.portable import portable
 from unfooled.victims.checks import check_victim
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim

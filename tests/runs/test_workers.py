@@ -20,7 +20,7 @@ from unfooled.data.dataset import Dataset
 from unfooled.errors import VictimError
 from unfooled.runs.attack import attack
 from unfooled.runs.file import RunFile
-from unfooled.runs.workers import _Pool, _Worker
+from unfooled.runs.workers.pool import Pool, Worker
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim
 
@@ -73,31 +73,32 @@ def test_two_workers_give_the_results_of_one(tmp_path: Path) -> None:
 
 
 class Sent:
-    """Stands for a worker: keeps what it is sent."""
+    """Stands for the connection to a worker: keeps what it is sent."""
 
     def __init__(self) -> None:
         self.examples: list[Any] = []
         self.closed = False
 
-    def send(self, examples: list[Any]) -> None:
-        self.examples += examples
-        self.closed = not examples
+    def send(self, items: list[Any], /) -> None:
+        self.examples += items
+        self.closed = not items
+
+    def messages(self) -> list[tuple[str, Any]]:
+        return []
 
 
 def test_no_worker_is_given_more_than_its_fair_share() -> None:
     data = Dataset.from_pairs(sentences(61), labels=("negative", "positive"))
-    pool = _Pool((), iter(data), size=2, remaining=61, on_counters=lambda counted: None)
-    first, second = (_Worker(process=None, pipe=Sent()) for _ in range(2))  # type: ignore[arg-type]
+    pool: Pool[Sent] = Pool(None, None, iter(data), size=2, remaining=61)  # type: ignore[arg-type]
+    first, second = (Worker(Sent()) for _ in range(2))
     pool._workers = [first, second]
     for worker in (first, first, second, first, second):
         worker.wants = 256
         pool._feed(worker)
-    assert isinstance(first.pipe, Sent)
-    assert isinstance(second.pipe, Sent)
     # The first is left waiting for more until the second has its half; then nothing is left for either.
-    assert (len(first.pipe.examples), len(second.pipe.examples)) == (31, 30)
-    assert first.pipe.closed
-    assert second.pipe.closed
+    assert (len(first.channel.examples), len(second.channel.examples)) == (31, 30)
+    assert first.channel.closed
+    assert second.channel.closed
 
 
 def test_a_text_that_kills_its_worker_is_found_and_harms_nobody_else(tmp_path: Path, module: str) -> None:
@@ -118,7 +119,7 @@ def test_a_worker_that_cannot_start_stops_the_run(
 ) -> None:
     data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(5)))
     monkeypatch.setenv("DIE_ON_IMPORT", "1")
-    with pytest.raises(VictimError, match=r"(?s)died while it started.*__main__"):
+    with pytest.raises(VictimError, match=r"(?s)died while they started.*__main__"):
         attack(f"{module}:deadly", data, "deepwordbug", out=tmp_path / "run", workers=2)
 
 

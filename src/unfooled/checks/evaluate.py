@@ -41,6 +41,7 @@ from unfooled.runs.attack import Run
 from unfooled.runs.export import export
 from unfooled.runs.notes import write_remark
 from unfooled.runs.row_choice import rows_for
+from unfooled.runs.workers.where import Workers
 from unfooled.victims.loading import GivenVictim
 
 CLEAN_LIMIT = 2000
@@ -148,7 +149,7 @@ def evaluate(
     fresh: Given | None = None,
     averages: Sequence[int] = (4, 16),
     draws: int = DRAWS,
-    workers: int = 1,
+    workers: int | Workers = 1,
     settings: Settings | None = None,
     label_map: Mapping[str, str] | None = None,
     watcher: EvaluationObserver | None = None,

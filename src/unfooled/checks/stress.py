@@ -75,6 +75,7 @@ from unfooled.runs.file import RunFile
 from unfooled.runs.identity import differences
 from unfooled.runs.row_choice import take, taken
 from unfooled.runs.task import task_for
+from unfooled.runs.workers.where import Workers
 from unfooled.victims.loading import GivenVictim, as_victim
 
 AVERAGED = 4  # draws of a random model behind every answer that an attack hears
@@ -99,7 +100,7 @@ def stress(
     every: bool = False,
     without: Sequence[str] = (),
     everywhere: Mapping[str, str] | None = None,
-    workers: int = 1,
+    workers: int | Workers = 1,
     settings: Settings | None = None,
     label_map: Mapping[str, str] | None = None,
     draws: int = DRAWS,
@@ -207,7 +208,7 @@ class _Work:
     every: bool
     folder: Path
     settings: Settings
-    workers: int
+    workers: int | Workers
     draws: int
     validity: Validity
     watcher: EvaluationObserver

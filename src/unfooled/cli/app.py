@@ -120,6 +120,10 @@ COMMANDS: Table = {
         "unfooled.cli.resources:Resources",
         "List, fetch or build word vectors, encoders, language models and data. Nothing else downloads them.",
     ),
+    "merge": (
+        "unfooled.cli.merge:MergeShards",
+        "Join the runs that `attack --shard` wrote into the run that was cut.",
+    ),
     "export": ("unfooled.cli.export:Export", "Write a run's results as a table."),
     "summary": ("unfooled.cli.summary:ShowSummary", "Show the table and some word diffs of a run again."),
     "demo": (
@@ -155,8 +159,9 @@ COMMANDS: Table = {
 
 EPILOG = """
 Exit codes: 0 done · 1 a gate failed · 2 something to mend, see the message · 3 done, but some examples
-ended in an error · 4 a gate is not decided by so few examples · 130 interrupted, results so far are saved
-and the same command goes on · 141 the reader of the output, such as head, stopped reading.
+ended in an error · 4 a gate is not decided by so few examples · 5 stopped at --max-cost or --max-hours ·
+130 interrupted, results so far are saved and the same command goes on · 141 the reader of the output, such
+as head, stopped reading.
 """
 
 

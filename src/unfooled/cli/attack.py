@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import typer
 
 from unfooled.cli.command import Exit, interrupted, option
-from unfooled.cli.options import Clean, ModelOptions, OneAttack, slug
-from unfooled.errors import UserError
+from unfooled.cli.options import Clean, ModelOptions, OneAttack, print_json, slug
+from unfooled.errors import CapReachedError, UserError
 from unfooled.plugins import registry
 from unfooled.values import listed
 
 if TYPE_CHECKING:
     from unfooled.core.recipe import Recipe
     from unfooled.core.victim import Victim
+    from unfooled.runs.caps import Caps
     from unfooled.runs.task import Examples
 
 
@@ -46,6 +47,7 @@ Examples:
     first: int | None = None
     sample: int | None = None
     final: bool = option(False, "Fix the number of rows: the run cannot grow, and one look may judge it.")
+    shard: str | None = option(None, "Attack part 3 of 16 only: 3/16. `unfooled merge` joins the parts.")
     target: str | None = option(None, "Class to reach, or a translation's keyword. [default: any]")
     importance: str | None = option(
         None, "Order of words: gradient, deletion, attention[:LAYER], random, masking."
@@ -60,6 +62,14 @@ Examples:
     labels: str | None = option(None, "Victim's class names in its order, comma-separated.")
     label_map: str | None = option(None, "Data label=victim label, comma-separated.")
     victim_option: tuple[str, ...] = option((), "name=value for the victim's adapter.")
+    dry_run: bool = option(False, "Write nothing: tell what it would cost, from a pilot of a few examples.")
+    pilot: int = option(8, "Examples of that pilot.", min=2)
+    price_per_query: float = option(
+        0.0, "Price of a text that the victim is asked, in any currency.", min=0.0
+    )
+    price_per_token: float = option(0.0, "Price of a token: four characters of such a text.", min=0.0)
+    max_cost: float | None = option(None, "Stop before the run costs more.", min=0.0)
+    max_hours: float | None = option(None, "Stop after so many hours.", min=0.0)
     window: int = option(256, "Examples under attack at once; speed and memory only.", min=1)
 
     def run(self) -> int:
@@ -68,10 +78,14 @@ Examples:
         from unfooled.runs.attack import attack
 
         rows = self.rows()
-        out = self.out or Path("runs") / slug(self.attack, self.model, self.data)
+        part = (f"part-{self.shard.replace('/', '-of-')}",) if self.shard else ()
+        out = self.out or Path("runs") / slug(self.attack, self.model, self.data, *part)
         recipe = self.recipe()
         victim = self.load_model(self.model)
         dataset = _data(self, victim)
+        caps = self.caps()
+        if self.dry_run:
+            return self._tell_cost(victim, dataset, recipe, out, caps)
         with LiveObserver(self.console(), title=recipe.full_name) as observer:
             try:
                 run = attack(
@@ -79,15 +93,22 @@ Examples:
                     dataset,
                     recipe,
                     out=out,
-                    workers=self.workers,
+                    shard=self.shard,
+                    workers=self.where(),
                     settings=self.settings(window=self.window),
                     target=self.target,
                     label_map=self.mapped_labels(),
                     final=self.final,
                     observer=observer,
                     restart=self.restart,
+                    caps=caps,
                     **rows,
                 )
+            except CapReachedError as reached:
+                observer.stop()
+                saved = f"{observer.done} of {observer.total} examples are saved in {out}"
+                typer.echo(f"{reached.cause}: {saved}\n  → {reached.remedy}", err=True)
+                return Exit.CAPPED
             except KeyboardInterrupt:
                 observer.stop()
                 return interrupted(f"{observer.done} of {observer.total} examples are saved in {out}")
@@ -97,6 +118,44 @@ Examples:
                 f"note: this run holds {summary.total} examples, {observer.total} were asked for", err=True
             )
         return Exit.SOME_ERRORS if summary.errors else Exit.DONE
+
+    def caps(self) -> Caps:
+        from unfooled.runs.caps import Caps
+
+        return Caps(
+            max_cost=self.max_cost,
+            max_hours=self.max_hours,
+            per_query=self.price_per_query,
+            per_token=self.price_per_token,
+        )
+
+    def _tell_cost(self, victim: Victim, data: Examples, recipe: Recipe, out: Path, caps: Caps) -> int:
+        from unfooled.checks.estimate import estimate
+        from unfooled.report.costs import cost_lines
+        from unfooled.report.live import LiveObserver
+        from unfooled.runs.shard import Shard
+
+        with LiveObserver(self.console(), title="pilot") as observer:
+            found = estimate(
+                victim,
+                data,
+                recipe,
+                out=out,
+                settings=self.settings(window=self.window),
+                caps=caps,
+                shard=Shard.parse(self.shard) if self.shard else None,
+                workers=self.where(),
+                pilot=self.pilot,
+                observer=observer,
+                target=self.target,
+                label_map=self.mapped_labels(),
+                **self.rows(),
+            )
+        if self.json:
+            print_json(found.to_dict())
+        else:
+            typer.echo("\n".join(cost_lines(found)))
+        return Exit.DONE
 
     def composed(self) -> Recipe:
         """The named recipe with the parts that options replace or add."""

@@ -28,6 +28,7 @@ class Exit(IntEnum):
     MISTAKE = 2  # the user can mend it; the message says how
     SOME_ERRORS = 3  # finished, but some examples could not be attacked
     GATE_UNDECIDED = 4  # too few examples to tell
+    CAPPED = 5  # stopped at --max-cost or --max-hours; the same command goes on
     INTERRUPTED = 130
     NOT_READ = 141  # who reads the output stopped, as `head` does
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from unfooled.core.victim import Victim
     from unfooled.data.dataset import Dataset
     from unfooled.runs.task import Examples
+    from unfooled.runs.workers.where import Workers
 
 E = TypeVar("E", bound="Examples")
 
@@ -181,12 +182,33 @@ class RowOptions(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attacking(Data, RowOptions, LabelMap, Devices, Output):
+class WorkerOptions(Command):
+    """Commands whose work several processes or machines can share."""
+
+    workers: int = option(1, "Processes; one per core is best.", "-w", min=1)
+    engine: str = option("local", "Who runs them: local (this machine), or ray (a cluster).")
+    address: str = option("local", "The Ray cluster: auto, local, or ray://host:port.")
+    cpus_per_worker: float = option(1.0, "CPUs that a Ray worker takes.", min=0.0)
+    gpus_per_worker: float = option(0.0, "GPUs that a Ray worker takes.", min=0.0)
+
+    def where(self) -> Workers:
+        from unfooled.runs.workers.where import Workers
+
+        return Workers(
+            number=self.workers,
+            engine=self.engine,
+            address=self.address,
+            cpus=self.cpus_per_worker,
+            gpus=self.gpus_per_worker,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attacking(Data, RowOptions, LabelMap, WorkerOptions, Devices, Output):
     """Commands that attack: which rows, how far, and where words and meanings are looked up."""
 
     out: Path | None = option(None, "Folder of all runs. [default: runs/…]", "-o")
     sample: int | None = option(None, "Attack N rows drawn at random (seeded).", min=1)
-    workers: int = option(1, "Processes; one per core is best.", "-w", min=1)
     seed: int = option(0, "Same seed, same results.", min=0)
     budget: int | None = option(None, "Most victim queries per example and attack.", min=1)
     max_words: int = option(5000, "Longer rows end as errors.", min=1)

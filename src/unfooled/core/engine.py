@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -41,6 +41,7 @@ class Engine(Generic[R]):
     the questions of every live program. `window` is how many programs are alive at once. `known_good` has
     an item per oracle that was answered before: a run of failures stops the run only if that fails as well.
     Those `apart` compute on a device of their own, one at a time, while the others work here.
+    `check` is called after every answer; what it raises ends the run.
     """
 
     def __init__(
@@ -51,9 +52,11 @@ class Engine(Generic[R]):
         cache_size: int = 50_000,
         known_good: Mapping[str, Hashable] | None = None,
         apart: Collection[str] = (),
+        check: Callable[[], None] | None = None,
     ) -> None:
         self.oracles = dict(oracles)
         self._apart = frozenset(apart)
+        self._check = check
         self.window = window
         uncached = frozenset(
             name for name, oracle in oracles.items() if not getattr(oracle, "cacheable", True)
@@ -67,6 +70,11 @@ class Engine(Generic[R]):
     def live(self) -> int:
         """Programs under way."""
         return self._scheduler.live
+
+    @property
+    def busy(self) -> bool:
+        """Whether programs are under way, or have ended and wait to be handed over."""
+        return bool(self._scheduler.live or self._scheduler.finished)
 
     @property
     def traffic(self) -> dict[str, Traffic]:
@@ -290,6 +298,8 @@ class Engine(Generic[R]):
         self._failures_in_a_row = 0
         self._known_good[name] = items[0]
         self._scheduler.answer(name, items, answers)
+        if self._check is not None:
+            self._check()
 
     def _after_failure(self, name: str, items: list[Hashable], error: Exception) -> list[list[Hashable]]:
         """Halves to ask again, or nothing when the bad item is alone and its owner has been told."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -242,6 +242,7 @@ class Session:
         *,
         oracles: Mapping[str, Oracle | AsyncOracle] | None = None,
         known_good: Hashable = None,
+        check: Callable[[], None] | None = None,
     ) -> None:
         self.recipe, self.notices = fit_recipe(recipe, victim)
         self.settings = settings or Settings()
@@ -255,6 +256,7 @@ class Session:
             cache_size=self.settings.cache_size,
             known_good=None if known_good is None else {"victim": known_good},
             apart=self._apart(victim),
+            check=check,
         )
         # A victim's meter counts for its whole life; this session's share is what comes on top.
         self._meters = {name: asdict(meter) for name in self.oracles if (meter := self._meter(name))}

@@ -21,7 +21,7 @@ from typing import NoReturn
 
 from unfooled.papers.runner import StageObserver, StageRunner
 from unfooled.papers.stages import Stage
-from unfooled.runs.workers import no_current_folder, no_interrupts, threads
+from unfooled.runs.workers.processes import no_current_folder, no_interrupts, threads
 
 _PATIENCE = 20.0  # seconds in which a helper writes down how far it got
 _LAST_WORDS = 5.0  # the same, when the process that started it is gone

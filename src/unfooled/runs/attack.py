@@ -34,9 +34,12 @@ from unfooled.device import CPU, computes, described, resolved
 from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
 from unfooled.progress import ProgressObserver
+from unfooled.runs.caps import Caps, Spending, spending_within
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
+from unfooled.runs.shard import Shard
 from unfooled.runs.task import Examples, Task, task_for
+from unfooled.runs.workers.where import Workers
 from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.preflight import Preflight
 
@@ -126,7 +129,8 @@ def attack(
     rows: int | None = None,
     first: bool = False,
     keys: Collection[int] | None = None,
-    workers: int = 1,
+    shard: Shard | str | None = None,
+    workers: int | Workers = 1,
     settings: Settings | None = None,
     target: str | None = None,
     label_map: Mapping[str, str] | None = None,
@@ -134,6 +138,7 @@ def attack(
     observer: Observer | None = None,
     restart: bool = False,
     device: str | None = None,
+    caps: Caps | None = None,
 ) -> Run:
     """Attack every example of `data` and return the finished run.
 
@@ -147,9 +152,11 @@ def attack(
     its share; with `first` it takes the first ones. A larger `limit` adds rows to those of the smaller one.
     Of an attack on one class `limit` counts the rows of that class: those of other classes in between are
     scored and not attacked. `rows` bounds the rows that are read, of whatever class. `keys`
-    attacks only these examples; other keys may follow later into the same run. `final` fixes the number of
+    attacks only these examples; other keys may follow later into the same run. `shard`, such as "3/16",
+    attacks one part of the rows into a run of its own; `merge` joins the parts. `final` fixes the number of
     rows: the run cannot grow, and the gate may use the narrower interval of a single look. `device` is where
-    models compute that are loaded here: auto, cpu, cuda, cuda:1, mps.
+    models compute that are loaded here: auto, cpu, cuda, cuda:1, mps. `caps` bound what it may cost:
+    `CapReachedError` says that it stopped there.
 
     Example:
 
@@ -169,13 +176,16 @@ def attack(
     for name, most in (("limit", limit), ("rows", rows)):
         if most is not None and most < 1:
             raise DataError(f"{name}={most} leaves nothing to attack", f"{name} is at least 1")
-    if workers < 1:
-        raise DataError(f"workers={workers} makes no sense", "workers is at least 1")
+    if shard is not None and keys is not None:
+        raise DataError("chosen examples cannot be cut into shards", "give either keys or a shard")
+    shard = Shard.parse(shard) if isinstance(shard, str) else shard
+    workers = Workers.of(workers)
     recipe, notices = fit_recipe(recipe, victim)
     for notice in notices:
         observer.note(notice)
     resources = require_resources(recipe)
     open_inside(recipe.oracles(), victim)  # what does not fit is said before a run file is made
+    workers.connect()
 
     whole, looked_at, total = dataset, dataset, len(dataset)
     if limit is not None or rows is not None:
@@ -205,6 +215,12 @@ def attack(
     where = resolved(settings.device)
     if where != CPU:
         observer.note(f"models compute on {described(where)}")
+    part: dict[str, Any] = {}
+    if shard is not None:
+        part = {"shard": shard.told(total)}
+        dataset = shard.of(dataset)
+        total = len(dataset)
+
     header = {
         "identity": {
             "recipe": recipe.to_json(),
@@ -218,7 +234,8 @@ def attack(
         | {"notices": notices, "asked": total if keys is None else None}
         | {"available": len(whole), "shortened": total < len(whole), "final": final}
         | {"rows": "first" if first else "stratified", "device": described(where)}
-        | {"warnings": warnings, "coverage": coverage.to_dict(), "few_edits": _few_edits(recipe)},
+        | {"warnings": warnings, "coverage": coverage.to_dict(), "few_edits": _few_edits(recipe)}
+        | part,
     }
     if getattr(victim, "unsteady", False):
         observer.note(
@@ -227,7 +244,7 @@ def attack(
     file, held = _opened(out, header, restart)
     with file:
         examples = _unfinished(_chosen(iter(dataset), keys), file)
-        low, high = dataset.nth_key(0), dataset.nth_key(total - 1)
+        low, high = (dataset.nth_key(0), dataset.nth_key(total - 1)) if total else (0, -1)
         if keys is None and dataset is whole:
             done = file.count_finished(low, high)
         elif keys is None:
@@ -238,11 +255,14 @@ def attack(
         observer.started(total, done)
         if done < total:
             parts = SessionParts(victim, recipe, settings, _answered_question(task, victim, sample))
-            results = _results(parts, examples, workers, total - done, file, opened, observer)
-            with closing(results):  # its counters belong into the file while that is open
-                for result in results:
-                    file.add(result)
-                    observer.finished(result)
+            with spending_within(caps, file, sample) as spending:
+                admitted = spending.admitted(examples)
+                results = _results(parts, admitted, workers, total - done, file, opened, observer, spending)
+                with closing(results):  # its counters belong into the file while that is open
+                    for result in results:
+                        file.add(result)
+                        spending.finished(result)
+                        observer.finished(result)
     if out is None:
         return Run(file.path, held)
     task.keep(Path(out), victim)
@@ -268,33 +288,39 @@ def _few_edits(recipe: Recipe) -> int:
 
 def _results(
     parts: SessionParts,
-    examples: Iterable[Example],
-    workers: int,
+    examples: Iterable[Example | None],
+    workers: Workers,
     remaining: int,
     file: RunFile,
     opened: Mapping[str, Oracle | AsyncOracle],
     observer: Observer,
+    spending: Spending,
 ) -> Generator[Result]:
-    if workers > 1:
-        from unfooled.runs.workers import attack_in_workers
+    def working(life: Callable[[], Life]) -> None:
+        spending.working(life)
+        observer.working(life)
+
+    if not workers.in_this_process:
+        from unfooled.runs.workers.where import attack_in_workers
 
         yield from attack_in_workers(
             parts,
             examples,
-            workers=workers,
+            workers,
             remaining=remaining,
-            on_counters=lambda counted: _add_counters(file, counted),
-            on_start=observer.working,
+            on_counters=file.add_counters,
+            on_start=working,
+            check=spending.checks,
         )
         return
     victim, recipe, settings, known_good = parts
     oracles = open_oracles(recipe, victim, opened)
-    session = Session(victim, recipe, settings, oracles=oracles, known_good=known_good)
-    observer.working(session.life)
+    session = Session(victim, recipe, settings, oracles=oracles, known_good=known_good, check=spending.checks)
+    working(session.life)
     try:
         yield from session.attack(examples)
     finally:
-        _add_counters(file, session.counters())
+        file.add_counters(session.counters())
 
 
 def _looks(keys: Collection[int] | None) -> int:
@@ -313,22 +339,6 @@ def _unfinished(examples: Iterator[Example], file: RunFile) -> Iterator[Example]
         yield from (example for example in portion if example.key not in finished)
 
 
-def _add_counters(file: RunFile, counted: Mapping[str, Any]) -> None:
-    file.set_counters(_sum(file.counters(), counted))
-
-
-def _sum(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    total = dict(old)
-    for name, value in new.items():
-        if isinstance(value, Mapping):
-            total[name] = _sum(total.get(name, {}), value)
-        elif name == "largest":
-            total[name] = max(total.get(name, 0), value)
-        else:
-            total[name] = total.get(name, 0) + value
-    return total
-
-
 def _answered_question(task: Task, victim: Victim, sample: Sequence[Example]) -> Hashable:
     """A question that the victim can answer: it tells bad texts from a victim that is down."""
     texts: Iterator[TextValue] = (example.text().value for example in sample)
@@ -343,7 +353,7 @@ def _is_answered(task: Task, victim: Victim, text: TextValue) -> bool:
 
 
 def _environment(
-    victim: Victim, dataset: Examples, recipe: Recipe, workers: int, report: Preflight
+    victim: Victim, dataset: Examples, recipe: Recipe, workers: Workers, report: Preflight
 ) -> dict[str, Any]:
     return {
         "unfooled": unfooled.__version__,
@@ -353,7 +363,7 @@ def _environment(
         "victim": victim.name,
         "data": dataset.name,
         "cleaning": list(dataset.cleaning),
-        "workers": workers,
+        **workers.told(),
         "preflight": report.lines(),
     }
 

@@ -185,6 +185,11 @@ class RunFile:
                 f"{self.path}: the size of this run was fixed at {first.get('asked')} rows (--final)",
                 f"attack {first.get('asked')} rows, or write to another --out",
             )
+        if (shard := first.get("shard")) != now.get("shard"):
+            raise RunFileError(
+                f"{self.path}: holds {_cut(shard)}, and this command attacks {_cut(now.get('shard'))}",
+                "write each part to an --out of its own",
+            )
         if now.get("shortened") and (other := _other_rows(old, now)):
             raise RunFileError(
                 f"{self.path}: {other}", "write to another --out, or take rows of the same kind"
@@ -197,7 +202,11 @@ class RunFile:
 
     def add(self, result: Result) -> None:
         """Keep a result; the same key again replaces. On disk after 200 of them or half a second."""
-        self._waiting.append(to_row(result))
+        self.add_stored(to_row(result))
+
+    def add_stored(self, row: tuple[Any, ...]) -> None:
+        """Keep a row as `stored` of another run file gives it."""
+        self._waiting.append(row)
         if len(self._waiting) >= _COMMIT_RESULTS or time.monotonic() - self._committed_at >= _COMMIT_SECONDS:
             self.flush()
 
@@ -214,6 +223,10 @@ class RunFile:
         rows = [(name, dump(value)) for name, value in counters.items()]
         with self._explained(), self._transaction():
             sealed.put(self._db, COUNTERS, rows)
+
+    def add_counters(self, counted: Mapping[str, Any]) -> None:
+        """Add to the counters what was counted on top."""
+        self.set_counters(_sum(self.counters(), counted))
 
     def add_measures(self, rows: Sequence[tuple[str, int, float]]) -> None:
         """Values by the measure's name and the example's key; those of the same keys are replaced."""
@@ -327,6 +340,10 @@ class RunFile:
                 result = to_result(row)
             yield result
 
+    def stored(self) -> Iterator[tuple[Any, ...]]:
+        """Rows as they are kept, in the order of their keys."""
+        return self._rows(None)
+
     def content_digest(self) -> str:
         """Equal for equal identities and results, however often the run was interrupted."""
         self.flush()
@@ -426,6 +443,24 @@ def _other_rows(header: Mapping[str, Any], now: Mapping[str, Any]) -> str:
         return ""
     told = {"first": "the first rows of the data (--first)", "stratified": "a sample of its rows (--limit)"}
     return f"holds {told.get(kinds.pop(), 'other rows')}, and this command takes {told[wanted]}"
+
+
+def _cut(shard: Mapping[str, Any] | None) -> str:
+    if not shard:
+        return "a run that is not cut"
+    return f"part {shard.get('part')} of {shard.get('parts')} of {shard.get('rows'):,} rows"
+
+
+def _sum(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    total = dict(old)
+    for name, value in new.items():
+        if isinstance(value, Mapping):
+            total[name] = _sum(total.get(name, {}), value)
+        elif name == "largest":
+            total[name] = max(total.get(name, 0), value)
+        else:
+            total[name] = total.get(name, 0) + value
+    return total
 
 
 def _check_header(header: Mapping[str, Any]) -> None:

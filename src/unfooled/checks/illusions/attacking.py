@@ -19,6 +19,7 @@ from unfooled.data.dataset import Dataset
 from unfooled.runs.attack import Observer, attack
 from unfooled.runs.file import RunFile
 from unfooled.runs.row_choice import take
+from unfooled.runs.workers.where import Workers
 
 
 class EvaluationObserver:
@@ -71,7 +72,7 @@ class EvaluationSetup:
     settings: Settings
     rows: int  # that are read; see `row_choice.py`
     first: bool = False  # the first rows, not a sample
-    workers: int = 1
+    workers: int | Workers = 1
     averages: tuple[int, ...] = (4, 16)
     draws: int = 15
     watcher: EvaluationObserver = field(default_factory=EvaluationObserver)

@@ -19,7 +19,7 @@ from typing import TypeAlias
 from unfooled.checks.replay import answers
 from unfooled.core.victim import TextValue, Victim
 from unfooled.errors import VictimError
-from unfooled.runs.workers import Reload, portable
+from unfooled.runs.workers.portable import Reload, portable
 from unfooled.trust import granted, trusting
 
 Row: TypeAlias = tuple[float, ...]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unfooled.core.victim import Probabilities, TextValue, Victim, digest, one_hot, softmax
-from unfooled.runs.workers import Reload, portable
+from unfooled.runs.workers.portable import Reload, portable
 from unfooled.victims.around import INSIDE, AroundVictim
 from unfooled.victims.randomness import is_redrawable, logits_of
 

@@ -1,0 +1,117 @@
+"""How many workers there are, and where: processes of this machine, or actors of a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from unfooled.core.result import Example, Result
+from unfooled.core.session import Life, SessionParts, require_resources
+from unfooled.errors import DataError, UserError
+from unfooled.runs.workers.job import AttackJob, Job
+from unfooled.runs.workers.pool import Pool, Transport
+from unfooled.runs.workers.portable import portable
+
+ENGINES = ("local", "ray")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers:
+    """`number` workers. With the engine "ray", `address` is that of a cluster: "auto" finds one that runs
+    on this machine, "local" starts one for this call, `ray://host:port` is reached over the network; `cpus`
+    and `gpus` are what each worker takes.
+
+    Example:
+
+        >>> two = unfooled.Workers(number=2)
+        >>> run = unfooled.attack("fake", "reviews.csv", "deepwordbug", out="runs/two", workers=two)
+        >>> len(list(run.results()))
+        6
+    """
+
+    number: int = 1
+    engine: str = "local"
+    address: str = "local"
+    cpus: float = 1.0
+    gpus: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.number < 1:
+            raise DataError(f"workers={self.number} makes no sense", "workers is at least 1")
+        if self.engine not in ENGINES:
+            raise UserError(f"there is no engine {self.engine!r}", f"engines are {' and '.join(ENGINES)}")
+        if self.cpus < 0 or self.gpus < 0:
+            raise UserError("a worker cannot take less than nothing", "give 0 or more CPUs and GPUs")
+
+    @classmethod
+    def of(cls, given: int | Workers) -> Workers:
+        return given if isinstance(given, Workers) else cls(number=given)
+
+    @property
+    def in_this_process(self) -> bool:
+        return self.engine == "local" and self.number == 1
+
+    def connect(self) -> None:
+        """Reach the cluster, so that what stands in the way is said before there is a run file."""
+        if self.engine == "ray":
+            from unfooled.runs.workers.cluster import connect
+
+            connect(self)
+
+    def told(self) -> dict[str, Any]:
+        """What the header of a run says."""
+        return {"workers": self.number} | ({} if self.engine == "local" else {"engine": self.engine})
+
+    def transport(self, job: Job) -> Transport[Any]:
+        if self.engine == "ray":
+            from unfooled.runs.workers.actors import Actors
+
+            return Actors(job, self)
+        from unfooled.runs.workers.processes import Processes
+
+        return Processes(job)
+
+    def run(
+        self,
+        job: Job,
+        items: Iterable[Any],
+        *,
+        remaining: int,
+        on_counters: Callable[[dict[str, Any]], None] = lambda counters: None,
+        on_start: Callable[[Callable[[], Life]], None] = lambda life: None,
+        check: Callable[[], None] | None = None,
+    ) -> Iterator[Any]:
+        """One result per item, in the order in which they come. `remaining` is how many there will be; a None
+        among them means that the next may come later."""
+        self.connect()
+        pool = Pool(
+            self.transport(job),
+            job,
+            iter(items),
+            size=self.number,
+            remaining=remaining,
+            on_counters=on_counters,
+            check=check,
+        )
+        on_start(pool.life)
+        return pool.run()
+
+    def sent(self, victim: Any) -> Any:
+        """The victim as it gets to the workers: by name, or by value."""
+        if self.engine == "ray":
+            from unfooled.runs.workers.cluster import dumps
+
+            return portable(victim, dumps)
+        return portable(victim)
+
+
+def attack_in_workers(
+    parts: SessionParts, examples: Iterable[Example | None], workers: Workers, **how: Any
+) -> Iterator[Result]:
+    """Like `Session.attack`, in several workers; `how` is what `Workers.run` takes."""
+    expected = None
+    if workers.engine == "ray":  # whose machines have files of their own
+        expected = {"victim": parts.victim.fingerprint(), "resources": require_resources(parts.recipe)}
+    job = AttackJob.of(parts, workers.sent(parts.victim), expected)
+    return workers.run(job, examples, **how)

@@ -1,0 +1,235 @@
+"""The same run on a Ray cluster of several nodes: the same results, whoever dies, and one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ray", reason="needs: pip install 'unfooled[ray]'")
+
+import unfooled
+from reviews import sentences, write_csv
+from unfooled.errors import UserError, VictimError
+from unfooled.runs.file import RunFile
+from unfooled.runs.workers.where import Workers
+
+pytestmark = [
+    pytest.mark.skipif(
+        not sys.platform.startswith("linux"), reason="nodes need loopback addresses of their own"
+    ),
+    pytest.mark.filterwarnings("default"),  # those of Ray are not ours to mend
+]
+
+MODULE = """
+import os
+from unfooled.victims.fake import FakeVictim
+
+inner = FakeVictim()
+
+def deadly(texts):
+    if any("number 13." in text for text in texts) and os.environ.get("PARENT") != str(os.getpid()):
+        os._exit(9)
+    return inner.predict(texts)
+
+deadly.labels = ("negative", "positive")
+"""
+LACKS = """
+import os
+if os.environ.get("PARENT") != str(os.getpid()):
+    import a_package_that_is_not_here
+from unfooled.victims.fake import FakeVictim
+inner = FakeVictim()
+def classify(texts):
+    return inner.predict(texts)
+classify.labels = ("negative", "positive")
+"""
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Two nodes and a head that only leads, reached on loopback alone; gone after the tests of this file."""
+    before = os.environ.get("RAY_USAGE_STATS_ENABLED")
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    from ray.cluster_utils import Cluster
+
+    shared: dict[str, Any] = {"object_store_memory": 80 << 20}
+    head = {"num_cpus": 0, "node_ip_address": "127.0.0.2", "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=head | shared)
+    try:
+        for node in (3, 4):
+            cluster.add_node(num_cpus=2, node_ip_address=f"127.0.0.{node}", **shared)
+        yield str(cluster.address)
+    finally:
+        import ray
+
+        ray.shutdown()
+        cluster.shutdown()
+        if before is None:
+            os.environ.pop("RAY_USAGE_STATS_ENABLED", None)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> unfooled.Dataset:
+    return unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(60)))
+
+
+def digest(run: Path) -> str:
+    with closing(RunFile.read(run)) as file:
+        return file.content_digest()
+
+
+def test_any_number_of_workers_gives_the_results_of_one(
+    tmp_path: Path, data: unfooled.Dataset, address: str
+) -> None:
+    unfooled.attack("fake", data, "deepwordbug", out=tmp_path / "one")
+    for number in (1, 2, 4, 7):  # for the last three there is no room
+        workers = Workers(number=number, engine="ray", address=address)
+        unfooled.attack("fake", data, "deepwordbug", out=tmp_path / f"ray-{number}", workers=workers)
+        assert digest(tmp_path / f"ray-{number}") == digest(tmp_path / "one")
+    with (
+        closing(RunFile.read(tmp_path / "one")) as one,
+        closing(RunFile.read(tmp_path / "ray-2")) as two,
+    ):
+        assert one.counters()["victim"]["asked"] == two.counters()["victim"]["asked"]
+        assert two.header["environment"]["engine"] == "ray"
+        assert "engine" not in one.header["environment"]
+
+
+def test_a_victim_by_value_may_be_a_function_of_a_script(
+    tmp_path: Path, data: unfooled.Dataset, address: str
+) -> None:
+    def classify(texts: list[str]) -> list[list[float]]:
+        return [[0.1, 0.9] if "great" in text or "superb" in text else [0.8, 0.2] for text in texts]
+
+    victim = unfooled.FunctionVictim(classify, labels=("negative", "positive"))
+    unfooled.attack(victim, data, "deepwordbug", out=tmp_path / "one")
+    workers = Workers(number=2, engine="ray", address=address)
+    unfooled.attack(victim, data, "deepwordbug", out=tmp_path / "two", workers=workers)
+    assert digest(tmp_path / "one") == digest(tmp_path / "two")
+
+
+def test_a_text_that_kills_its_worker_is_found(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "deadly_on_ray.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PARENT", str(os.getpid()))
+    data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(20)))
+    workers = Workers(number=2, engine="ray", address=address)
+    run = unfooled.attack("deadly_on_ray:deadly", data, "deepwordbug", out=tmp_path / "run", workers=workers)
+    results = {result.key: result for result in run.results()}
+    assert [key for key, result in results.items() if result.outcome == "error"] == [13]
+    assert "the worker process died on this example" in results[13].note
+    clean = unfooled.attack("fake", data, "deepwordbug", out=tmp_path / "clean")
+    for result in clean.results():
+        if result.key != 13:
+            assert result == results[result.key]
+
+
+def test_what_is_missing_on_a_machine_is_one_line(
+    tmp_path: Path, data: unfooled.Dataset, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lacks_on_ray.py").write_text(LACKS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PARENT", str(os.getpid()))
+    workers = Workers(number=1, engine="ray", address=address)
+    with pytest.raises(UserError, match=r"(?s)on the machine .*a_package_that_is_not_here.*on every machine"):
+        unfooled.attack("lacks_on_ray:classify", data, "deepwordbug", out=tmp_path / "a", workers=workers)
+    moved = tmp_path / "model"
+    victim = unfooled.load_victim("fake")
+    victim.spec = str(moved)  # type: ignore[attr-defined]
+    with pytest.raises(UserError, match=r"(?s)on the machine .*model.*every machine of the cluster"):
+        unfooled.attack(victim, data, "deepwordbug", out=tmp_path / "b", workers=workers)
+
+
+def test_another_model_under_the_same_name_is_refused(
+    tmp_path: Path, data: unfooled.Dataset, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim = unfooled.load_victim("fake")
+    monkeypatch.setattr(victim, "fingerprint", lambda: "another")
+    workers = Workers(number=1, engine="ray", address=address)
+    with pytest.raises(UserError, match="another model than on the machine that started the run"):
+        unfooled.attack(victim, data, "deepwordbug", out=tmp_path / "a", workers=workers)
+
+
+def test_a_worker_that_no_machine_can_hold(tmp_path: Path, data: unfooled.Dataset, address: str) -> None:
+    workers = Workers(engine="ray", address=address, gpus=1)
+    with pytest.raises(UserError, match=r"(?s)asks for 1 GPU.*--gpus-per-worker"):
+        unfooled.attack("fake", data, "deepwordbug", out=tmp_path / "run", workers=workers)
+    workers = Workers(engine="ray", address=address, cpus=64)
+    with pytest.raises(UserError, match=r"asks for 64 CPU.*more than 2"):
+        unfooled.attack("fake", data, "deepwordbug", out=tmp_path / "run", workers=workers)
+    assert not (tmp_path / "run").exists()  # nothing was begun
+
+
+def command(cwd: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    write_csv(cwd / "d.csv", sentences(6))
+    given = ["attack", "--model", "fake", "--data", "d.csv", "--attack", "deepwordbug", "--out", "run"]
+    line = [sys.executable, "-m", "unfooled", *given, "--engine", "ray", *more]
+    return subprocess.run(line, cwd=cwd, capture_output=True, text=True, timeout=120)
+
+
+def test_no_cluster_is_one_line(tmp_path: Path) -> None:
+    for address in ("ray://127.0.0.1:1", "127.0.0.1:1"):
+        said = command(tmp_path, "--address", address)
+        assert said.returncode == 2
+        assert f"error: there is no Ray cluster at {address}" in said.stderr
+        assert "ray start --head" in said.stderr
+    said = command(tmp_path, "--address", "nowhere")
+    assert said.returncode == 2
+    assert "is no address of a cluster" in said.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_ray_the_message_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "ray.py").write_text("raise ModuleNotFoundError(\"No module named 'ray'\", name='ray')")
+    script = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from unfooled.runs.workers.where import Workers\n"
+        "Workers(engine='ray').connect()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert "pip install 'unfooled[ray]'" in done.stderr
+
+
+def test_the_command_on_a_cluster_of_this_machine(tmp_path: Path) -> None:
+    said = command(tmp_path, "--address", "local", "--workers", "2", "--json")
+    assert said.returncode == 0, said.stderr
+    assert json.loads(said.stdout)["total"] == 6  # and nothing but JSON
+
+
+@pytest.mark.slow
+def test_kills_cost_nothing(tmp_path: Path) -> None:
+    script = Path(__file__).parents[2] / "bench" / "faults.py"
+    given = ["--kills", "6", "--rows", "800", "--pause", "0.1", "--shards", "4", "--shard-kills", "2"]
+    told = tmp_path / "faults.json"
+    done = subprocess.run(
+        [sys.executable, str(script), *given, "--json", str(told)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(told.read_text())
+    assert sum(found["ray"]["kills"].values()) > 0
+    assert found["shards"]["killed"] == 2
+
+
+def test_no_other_command_knows_of_ray() -> None:
+    script = "import sys, unfooled.runs.attack, unfooled.cli.attack; print('ray' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "False"
+
+
+def test_engines_that_are_not_there() -> None:
+    with pytest.raises(UserError, match="there is no engine 'spark'"):
+        Workers(engine="spark")
+    assert issubclass(VictimError, UserError)
