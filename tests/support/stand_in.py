@@ -54,7 +54,9 @@ class Memory:
         if not known[0]:
             if cls.used + size > cls.total:
                 del cls._storages[address]
-                raise torch.OutOfMemoryError(f"{NAME} out of memory: {cls.used} + {size} of {cls.total} bytes")
+                raise torch.OutOfMemoryError(
+                    f"{NAME} out of memory: {cls.used} + {size} of {cls.total} bytes"
+                )
             cls.used += size
             cls.peak = max(cls.peak, cls.used)
         known[0] += 1

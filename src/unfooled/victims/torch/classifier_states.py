@@ -232,7 +232,7 @@ class TorchWhiteBox:
 
         ((_, inputs),) = self._groups(self._read([SPECIMEN]))
         with torch.inference_mode():
-            head, _ = self._by_head(inputs)
+            head, _ = self._by_head(inputs())
         rows: Numbers = to_host(head.weight.detach()).float().numpy()
         return rows[self._order or list(range(len(self.labels)))]
 
