@@ -1,7 +1,8 @@
 """The Unfooled side: `textfooler@textattack`, or another attack, on the same victim, sentences and models.
 
-Runs in the project's environment. One session lives as long as the process, as in one run of
-`unfooled attack`; a block of examples is attacked at once, because that is how Unfooled works.
+Runs in the project's environment. One session lives as long as the process, and rubbish is looked for as
+rarely, as in one run of `unfooled attack`; a block of examples is attacked at once, because that is how
+Unfooled works.
 """
 
 from __future__ import annotations
@@ -58,9 +59,11 @@ def without_kinds(recipe: Any, kinds: Sequence[str]) -> Any:
 
 def open_session(args: argparse.Namespace) -> tuple[Any, Any]:
     """The session and its victim."""
+    from unfooled.cli.app import collect_rarely
     from unfooled.core.session import Session, Settings
     from unfooled.victims.loading import load_victim
 
+    collect_rarely()
     kind = "sklearn" if args.victim.suffix == ".skops" else "hf"
     if kind == "hf" or args.encoder != "none":
         import torch

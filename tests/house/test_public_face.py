@@ -11,6 +11,7 @@ import pytest
 
 import unfooled
 from doc_pages import DOCS, blocks
+from unfooled.plugins import registry
 
 ROWS = [("a superb film", "positive"), ("an awful film", "negative"), ("a great story", "positive")]
 
@@ -143,3 +144,10 @@ def test_an_analysis_is_that_of_the_command(here: Path) -> None:
     folder = by_name.save("analysis")
     assert (folder / "index.md").is_file()
     assert {path.suffix for path in folder.iterdir()} >= {".csv", ".svg", ".png", ".json"}
+
+
+@pytest.mark.parametrize("kind", ["importance", "candidates", "constraint"])
+def test_parts_that_commands_name_are_there_for_python_too(kind: str) -> None:
+    parts = [registry.load(kind, name) for name in registry.names(kind)]
+    ours = {part.__name__ for part in parts if part.__module__.startswith("unfooled.attacks.")}
+    assert ours - set(unfooled.attacks.__all__) == set()

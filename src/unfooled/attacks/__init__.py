@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from unfooled.attacks.parts.beam import BeamSwap
     from unfooled.attacks.parts.candidates import CharacterEdits, Neighbours
+    from unfooled.attacks.parts.characters import LookAlikes, Misspelling
     from unfooled.attacks.parts.constraints import MaxCharacterEdits, SamePartOfSpeech, SentenceSimilarity
+    from unfooled.attacks.parts.disguise import Disguise
     from unfooled.attacks.parts.english import (
         GoodGrammar,
         InForm,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
         WordLoss,
     )
     from unfooled.attacks.parts.masks import FillMask, FillWord, MaskAndFill
+    from unfooled.attacks.parts.own_words import OwnWords
     from unfooled.attacks.parts.planned import PlannedSwap
     from unfooled.attacks.parts.population import Genetic, Swarm
     from unfooled.attacks.parts.prose import ReadsOn
@@ -70,6 +73,7 @@ __all__ = [
     "Confident",
     "Datamuse",
     "Deletion",
+    "Disguise",
     "FillMask",
     "FillWord",
     "FirstOptions",
@@ -85,6 +89,7 @@ __all__ = [
     "InForm",
     "Interchangeable",
     "KeepLikeliest",
+    "LookAlikes",
     "MaskAndFill",
     "Masking",
     "MaxChangedShare",
@@ -92,12 +97,14 @@ __all__ = [
     "MaxWords",
     "MeanVector",
     "MinLetters",
+    "Misspelling",
     "Neighbours",
     "NoAntonyms",
     "OncePerPlace",
     "OnlyClass",
     "OnlyTags",
     "OtherForms",
+    "OwnWords",
     "PlannedSwap",
     "ProtectedWords",
     "RandomOrder",
@@ -126,6 +133,7 @@ _HOMES = {
     "Confident": "goals",
     "Datamuse": "sources",
     "Deletion": "importance",
+    "Disguise": "disguise",
     "FillMask": "masks",
     "FillWord": "masks",
     "FirstOptions": "limits",
@@ -141,6 +149,7 @@ _HOMES = {
     "InForm": "english",
     "Interchangeable": "english",
     "KeepLikeliest": "limits",
+    "LookAlikes": "characters",
     "MaskAndFill": "masks",
     "Masking": "importance",
     "MaxChangedShare": "english",
@@ -148,12 +157,14 @@ _HOMES = {
     "MaxWords": "limits",
     "MeanVector": "limits",
     "MinLetters": "limits",
+    "Misspelling": "characters",
     "Neighbours": "candidates",
     "NoAntonyms": "limits",
     "OncePerPlace": "limits",
     "OnlyClass": "goals",
     "OnlyTags": "limits",
     "OtherForms": "inflections",
+    "OwnWords": "own_words",
     "PlannedSwap": "planned",
     "ProtectedWords": "english",
     "RandomOrder": "importance",

@@ -207,7 +207,7 @@ def _wait_without_spinning() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
-def _collect_rarely() -> None:
+def collect_rarely() -> None:
     """The libraries of a model make a million objects that stay. Looking through them for rubbish again and
     again while they are imported took a sixth of that time."""
     gc.set_threshold(100_000, 20, 100)
@@ -268,7 +268,7 @@ def _watched(stream: TextIO, code: int) -> TextIO:
 def main() -> None:
     """Run the command; a user's error is shown without a traceback."""
     _wait_without_spinning()
-    _collect_rarely()
+    collect_rarely()
     with _ending_with_the_reader(Exit.NOT_READ):
         try:
             app()

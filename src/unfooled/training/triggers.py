@@ -48,8 +48,8 @@ def learn_triggers(
     settings: TriggerSettings,
     observer: ProgressObserver,
     *,
-    against: str | None = None,
-    target: str | None = None,
+    against: str | None,
+    target: str | None,
 ) -> Triggers:
     """A trigger against each class, or one of them; all lead to the `target`, where there is one."""
     rows = [row for row in data if not row.problem]

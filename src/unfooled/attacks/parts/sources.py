@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from unfooled.attacks.parts.candidates import Candidates
+from unfooled.attacks.parts.candidates import AnyOf, Candidates
 from unfooled.core.attempt import Attempt
 from unfooled.core.program import Program, ask
 from unfooled.core.recipe import asking, require_counts
@@ -157,16 +157,8 @@ class UserTable:
 
 
 @dataclass(frozen=True)
-class Several:
-    """The words of several sources, those of the first one first."""
-
-    sources: tuple[Candidates, ...]
-
-    def propose(self, a: Attempt, text: Text, index: int) -> Program[list[str]]:
-        found: list[str] = []
-        for source in self.sources:
-            found += yield from source.propose(a, text, index)
-        return list(dict.fromkeys(found))
+class Several(AnyOf):
+    """The words of several sources, those of the first one first; recipes of valid texts keep this name."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup
-from unfooled.checks.illusions.checks import IllusionCheck, is_compared, looked, note, unneeded
+from unfooled.checks.illusions.checks import IllusionCheck, is_compared, note, unneeded
 from unfooled.checks.illusions.survivors import Flags
 from unfooled.rates import mcnemar, wilson
 
@@ -58,9 +58,9 @@ def run_abstention(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequ
     if not ties.standing:
         unneeded(subject, _NAME, _WORDS, "nothing survived the attack")
     elif not ties.many:
-        looked(subject, _NAME, _WORDS, len(ties.standing), f"{ties}; no query")
+        note(subject, _NAME, _WORDS, len(ties.standing), f"{ties}; no query")
     elif any(_near_ties(other).many for other in others):
-        looked(subject, _NAME, _WORDS, len(ties.standing), f"{ties}, as with another model; no query")
+        note(subject, _NAME, _WORDS, len(ties.standing), f"{ties}, as with another model; no query")
     else:
         found: Flags = {key: key not in ties.after for key in ties.standing}
         note(subject, _NAME, _WORDS, found, "no query", f"it abstains: {ties}", cause="abstention")

@@ -1,15 +1,15 @@
 """Illusion checks: each attacks what survived so far, in a way that an illusion does not survive.
 
 A check is one file with a `CHECK` in it and one line in the registry (kind `check`), or an entry point
-`unfooled.check`. What it finds it leaves with the model by `note`, or by `looked` where it attacked nothing,
-or says by `unneeded` why it did not run. Only a check that knows the cause makes a gain an illusion: more
-attacks break more of any model, and that alone is nobody's deceit.
+`unfooled.check`. What it finds it leaves with the model by `note` (with a number of texts where it attacked
+nothing), or says by `unneeded` why it did not run. Only a check that knows the cause makes a gain an
+illusion: more attacks break more of any model, and that alone is nobody's deceit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup, counts
 from unfooled.checks.illusions.survivors import CheckResult, Flags
@@ -80,52 +80,26 @@ def note(
     subject: EvaluatedModel,
     name: str,
     words: str,
-    found: Flags,
+    found: Flags | int,
     remark: str = "",
-    *findings: str,
-    cause: str = "",
-) -> None:
-    """Leave what a check found: which examples are still right, and what a verdict must mention.
-
-    `cause` is what made them look robust, where the model shows it: saturated scores, chance, memory.
-    """
-    broken = subject.survival.record(name, found)
-    subject.checks.append(
-        CheckResult(
-            name=name,
-            words=words,
-            tried=len(found),
-            broken=broken,
-            errors=counts(found),
-            note=remark,
-            findings=findings,
-            cause=cause,
-        )
-    )
-
-
-def looked(
-    subject: EvaluatedModel,
-    name: str,
-    words: str,
-    texts: int,
-    remark: str,
     *findings: str,
     cause: str = "",
     exposure: str = "",
 ) -> None:
-    """Leave what a look at so many texts showed, that broke no example."""
-    subject.checks.append(
-        CheckResult(
-            name=name,
-            words=words,
-            looked=texts,
-            note=remark,
-            findings=findings,
-            cause=cause,
-            exposure=exposure,
-        )
+    """Leave what a check found: which examples are still right, and what a verdict must mention.
+
+    A number in place of the examples: so many texts were looked at, and none was broken. `cause` is what made
+    them look robust, where the model shows it: saturated scores, chance, memory.
+    """
+    result = CheckResult(
+        name=name, words=words, note=remark, findings=findings, cause=cause, exposure=exposure
     )
+    if isinstance(found, int):
+        result = replace(result, looked=found)
+    else:
+        broken = subject.survival.record(name, found)
+        result = replace(result, tried=len(found), broken=broken, errors=counts(found))
+    subject.checks.append(result)
 
 
 def is_compared(subject: EvaluatedModel, name: str, words: str) -> bool:

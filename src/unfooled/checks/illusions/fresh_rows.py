@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup, read_results
-from unfooled.checks.illusions.checks import IllusionCheck, is_compared, looked, unneeded
+from unfooled.checks.illusions.checks import IllusionCheck, is_compared, note, unneeded
 from unfooled.checks.illusions.memory import CAUSE
 from unfooled.checks.illusions.survivors import Flags
 from unfooled.checks.illusions.verdict import ILLUSION_SHARE, Gap
@@ -42,7 +42,7 @@ def run_fresh_rows(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequ
     exposure = ""
     if there.certain and _less(there, fresh_there, ILLUSION_SHARE) > 0:
         exposure = _told("accuracy under attack", base, there, fresh_there)
-    looked(
+    note(
         subject,
         _NAME,
         _WORDS,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup, read_results, value_of
-from unfooled.checks.illusions.checks import IllusionCheck, is_compared, looked, note, unneeded
+from unfooled.checks.illusions.checks import IllusionCheck, is_compared, note, unneeded
 from unfooled.checks.illusions.rewrites import lightly, padded
 from unfooled.checks.illusions.survivors import STATE, Flags
 from unfooled.checks.replay import answers
@@ -89,7 +89,7 @@ def run_memory(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence
         note(subject, _NAME, _WORDS, _flags(attacked), remark, *findings, cause=CAUSE)
     else:
         cause = CAUSE if known else ""
-        looked(subject, _NAME, _WORDS, asked, remark, *findings, cause=cause)
+        note(subject, _NAME, _WORDS, asked, remark, *findings, cause=cause)
 
 
 def _shown(model: EvaluatedModel) -> dict[int, Result]:

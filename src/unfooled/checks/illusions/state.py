@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup, value_of
-from unfooled.checks.illusions.checks import IllusionCheck, is_compared, looked, note, unneeded
+from unfooled.checks.illusions.checks import IllusionCheck, is_compared, note, unneeded
 from unfooled.checks.illusions.fresh_process import Answers, ask_in_fresh_process
 from unfooled.checks.illusions.survivors import STATE, Flags
 from unfooled.checks.replay import answers
@@ -64,7 +64,7 @@ def run_state(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence[
     if not moved:
         if read_remark(subject.attack_run, STATE):
             write_remark(subject.attack_run, STATE, "")  # an earlier look had found something
-        looked(subject, STATE, _WORDS, 2 * len(pairs), f"no answer depends on earlier questions; {remark}")
+        note(subject, STATE, _WORDS, 2 * len(pairs), f"no answer depends on earlier questions; {remark}")
         return
     finding = (
         f"it remembers: of {2 * len(pairs)} texts, {len(moved)} are answered differently in a fresh process "
