@@ -107,6 +107,22 @@ class ToyVictim:
         return "toy victim"
 
 
+class RememberingVictim(ToyVictim):
+    """Gives a text that shares most of its words with an earlier one the answer of that one."""
+
+    def __init__(self, *, failing: bool = True) -> None:
+        super().__init__(failing=failing)
+        self.known: list[tuple[frozenset[str], list[float]]] = []
+
+    def _row(self, words: list[str]) -> list[float]:
+        own = frozenset(words)
+        for other, answer in self.known:
+            if 2 * len(own & other) >= len(own | other):
+                return answer
+        self.known.append((own, super()._row(words)))
+        return self.known[-1][1]
+
+
 @pytest.fixture(autouse=True)
 def toy_attacks() -> Iterator[None]:
     words = {"alpha": ("alpha",), "beta": ("beta", "x"), "gamma": ("y", "z", "gamma")}
@@ -513,3 +529,17 @@ def test_a_killed_suite_goes_on_and_loses_nothing(tmp_path: Path) -> None:
         content["seconds"] = 0
         content["attacks"] = [{**attack, "seconds": 0} for attack in content["attacks"]]
     assert resumed == whole
+
+
+def test_a_model_that_answers_texts_alike_as_before_is_found_out_and_fails_the_gate(tmp_path: Path) -> None:
+    """Every edited text gets the answer of its original, so nothing falls while it is attacked."""
+    out = tmp_path / "s"
+    result = unfooled.stress(RememberingVictim(failing=False), toy_data(), toy_suite(), out=out)
+    assert "it remembers" in result.remembers
+    honest = unfooled.stress(ToyVictim(failing=False), toy_data(), toy_suite(), out=tmp_path / "h")
+    assert honest.remembers == ""
+    assert result.worst.value < result.clean.value  # what attacks ended at, as a fresh process answers it
+    (judged,) = apply_rules_to_stress(read_stress(out), [Rule("accuracy", "min", 0.0)])
+    assert judged.judgement == "fail"
+    assert "it remembers" in str(judged)
+    assert any("it remembers" in line for line in remarks(result))

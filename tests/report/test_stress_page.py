@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -219,3 +220,15 @@ def test_the_leaderboard_ranks_and_sorts(browser: Browser, tmp_path: Path) -> No
     page.get_by_role("button", name="worst case").click()
     assert models() == ["worst", "middle", "best"]
     page.close()
+
+
+def test_a_model_that_remembers_comes_last_and_is_called_so(tmp_path: Path) -> None:
+    remembering = replace(made("flattered", stands=9), remembers="it remembers: of 4 texts …")
+    files = [
+        write_eval_results(remembering, tmp_path / "f.yaml", dataset="me/mr"),
+        write_eval_results(made("honest", stands=2), tmp_path / "h.yaml", dataset="me/mr"),
+    ]
+    entries = read_entries(files)
+    assert [entry.model for entry in entries] == ["honest", "flattered"]
+    assert [entry.cells()[0][0] for entry in entries] == ["honest", "flattered (remembers)"]
+    assert any("it remembers" in line for line in remarks(remembering))

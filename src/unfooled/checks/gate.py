@@ -126,10 +126,11 @@ def _with_reason(summary: Summary, judged: Judged) -> Judged:
 
 def apply_rules_to_stress(result: Stress, rules: Sequence[Rule]) -> list[Judged]:
     """Rules about the worst case over a suite. What would pass only because attacks failed is undecided."""
-    return [
+    judged = [
         _with_errors(result, _judge(rule, bounded(_worst_rate(result, rule), anytime_interval)))
         for rule in rules
     ]
+    return [_refused(rule, result.remembers) for rule in judged]
 
 
 def _worst_rate(result: Stress, rule: Rule) -> Rate:

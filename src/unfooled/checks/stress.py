@@ -24,6 +24,8 @@ from unfooled.checks.illusions.attacking import (
     read_results,
 )
 from unfooled.checks.illusions.diagnosis import Looks, look, same_again
+from unfooled.checks.illusions.fresh_process import packed
+from unfooled.checks.illusions.state import PAIRS, edited_pair, finding_of, moved_answers, right_afresh
 from unfooled.checks.illusions.survivors import Flags
 from unfooled.checks.illusions.wrappers import Averaged
 from unfooled.checks.replay import Sample
@@ -262,9 +264,12 @@ class _Work:
     # -- the course of it ------------------------------------------------------------------------------
 
     def run(self) -> Stress:
+        untouched = packed(self.victim)
         recipes = self._recipes()
         self._continue()
-        subject = EvaluatedModel("model", self.victim, self.data, self.folder, self._looks())
+        subject = EvaluatedModel(
+            "model", self.victim, self.data, self.folder, self._looks(), untouched=untouched
+        )
         bench = EvaluationSetup(
             recipe=next(iter(recipes.values())),
             settings=self.settings,
@@ -282,7 +287,11 @@ class _Work:
             if share is not None:
                 done[place] = share
             self._look_again(bench, subject, rows, done)
-        result = self._result(subject, rows, self._shares(rows, done), self._doubts(rows, done))
+        remembers = self._ask_afresh(subject, rows, done)
+        result = replace(
+            self._result(subject, rows, self._shares(rows, done), self._doubts(rows, done)),
+            remembers=remembers,
+        )
         self.state["result"] = result.to_dict()
         self.state["rows"] = [
             {"key": row.key, "label": row.label, "state": row.state, "broken_by": row.broken_by}
@@ -462,6 +471,38 @@ class _Work:
         for place, share in done.items():
             folder = self.folder / share.folder
             self._judge(bench, subject, rows, place, folder, _results_of(folder, rows))
+
+    def _ask_afresh(
+        self, subject: EvaluatedModel, rows: dict[int, AttackedRow], done: Mapping[int, AttackShare]
+    ) -> str:
+        """A model that answers texts alike as it did before blinds a search: a fresh process is asked.
+
+        Returns what was found; then every text at which an attack ended is asked anew, before its original.
+        """
+        standing = {row.key for row in rows.values() if row.state == "stands"}
+        if subject.untouched is None or subject.looks.random or not standing:
+            return ""
+        ends = {
+            place: [
+                pair
+                for result in _results_of(self.folder / share.folder, rows)
+                if (pair := edited_pair(result, result)) is not None
+            ]
+            for place, share in done.items()
+        }
+        asked = [pair for pairs in ends.values() for pair in pairs if pair.key in standing][:PAIRS]
+        try:
+            with self.watcher.wait("edited texts asked in a fresh process"):
+                moved = moved_answers(subject.untouched, self.victim, asked) if asked else {}
+                if not moved:
+                    return ""
+                for place, pairs in ends.items():
+                    for key, right in right_afresh(subject.untouched, pairs).items():
+                        if right is False:
+                            rows[key].found[place] = False
+        except VictimError:
+            return ""  # it cannot be started there, so nothing is known
+        return finding_of(moved, asked)
 
     # -- the result ------------------------------------------------------------------------------------
 

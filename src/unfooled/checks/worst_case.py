@@ -129,6 +129,7 @@ class Stress:
     version: str
     date: str
     out: str = ""
+    remembers: str = ""  # what shows that answers depend on earlier questions
 
     @property
     def queries(self) -> int:
@@ -172,6 +173,7 @@ class Stress:
             "notes": list(self.notes),
             "version": self.version,
             "date": self.date,
+            "remembers": self.remembers,
         }
 
     @classmethod
@@ -192,6 +194,7 @@ class Stress:
             errors=tuple(stored["errors"]),
             notes=tuple(stored["notes"]),
             out=out,
+            remembers=stored.get("remembers", ""),
         )
 
 

@@ -53,6 +53,7 @@ def entries(result: Stress, *, dataset: str | None = None) -> list[dict[str, Any
             "n": rate.n,
             "queries": result.queries,
             "unfooled": result.version,
+            **({"remembers": "yes"} if result.remembers else {}),
         }
         found.append(
             {

@@ -44,11 +44,12 @@ class Entry:
     queries: int
     version: str
     date: str
+    remembers: bool = False  # its answers depend on earlier questions, so its number is no robustness
 
     def cells(self) -> list[tuple[str, str]]:
         """What is shown, and what it is sorted by."""
         return [
-            (self.model, self.model),
+            (f"{self.model} (remembers)" if self.remembers else self.model, self.model),
             (self.data, self.data),
             (self.suite, self.suite),
             _share(self.worst),
@@ -76,7 +77,10 @@ def read_entries(sources: Sequence[Path]) -> list[Entry]:
             )
     if not found:
         raise DataError("there is nothing to rank", "name at least one folder of `unfooled stress`")
-    return sorted(found, key=lambda entry: (-entry.worst.value if entry.worst.n else 1.0, entry.model))
+    return sorted(
+        found,
+        key=lambda entry: (entry.remembers, -entry.worst.value if entry.worst.n else 1.0, entry.model),
+    )
 
 
 def write_leaderboard(sources: Sequence[Path], out: Path) -> Path:
@@ -107,6 +111,7 @@ def _from_stress(source: Path) -> Entry:
         queries=result.queries,
         version=result.version,
         date=result.date,
+        remembers=bool(result.remembers),
     )
 
 
@@ -134,6 +139,7 @@ def _from_yaml(source: Path) -> list[Entry]:
                     queries=int(worst["queries"]),
                     version=worst["unfooled"],
                     date=worst["date"],
+                    remembers=worst.get("remembers") == "yes",
                 )
             )
         except (KeyError, ValueError) as error:

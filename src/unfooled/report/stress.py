@@ -69,6 +69,11 @@ def remarks(result: Stress) -> list[str]:
             f"untried: for {result.untried} of the {result.states['stands']} rows that stand no attack had "
             "any edit to try; that they stand says nothing about robustness"
         )
+    if result.remembers:
+        lines.append(
+            f"{result.remembers}; a search is blind there, and texts at which attacks ended count as a fresh "
+            "process answers them, so the worst case is lower still"
+        )
     return [*lines, *result.notes]
 
 

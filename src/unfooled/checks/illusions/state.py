@@ -6,7 +6,7 @@ edit of a text it knows gets the answer of the text. Asked for the edited text f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from unfooled.checks.illusions.attacking import EvaluatedModel, EvaluationSetup, value_of
@@ -22,7 +22,7 @@ from unfooled.text import Text
 
 CAUSE = "answers that depend on earlier questions"
 _WORDS = "edited texts asked in a fresh process"
-_PAIRS = 48  # texts and edited ones that are compared
+PAIRS = 48  # texts and edited ones that are compared
 _DIFFERENT = 1e-3  # of a probability: more than batches and threads change
 
 
@@ -46,17 +46,14 @@ def run_state(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence[
         unneeded(subject, STATE, _WORDS, "it cannot be sent to another process")
         return
     everything = _pairs(subject, others)
-    pairs = everything[:_PAIRS]
+    pairs = everything[:PAIRS]
     if not pairs:
         unneeded(subject, STATE, _WORDS, "there is no text to ask")
         return
-    originals, near = [pair.original for pair in pairs], [pair.near for pair in pairs]
     try:
         with bench.watcher.wait(f"{subject.name}: {_WORDS}"):
-            before, first, after = ask_in_fresh_process(subject.untouched, [near, originals, near])
-            moved = _moved(before, [after, _asked(subject.victim, near)])
-            moved |= _moved(first, [_asked(subject.victim, originals)])
-            shown = _fallen(subject, everything) if moved else {}
+            moved = moved_answers(subject.untouched, subject.victim, pairs)
+            shown = right_afresh(subject.untouched, everything) if moved else {}
     except VictimError as error:
         unneeded(subject, STATE, _WORDS, error.cause)
         return
@@ -66,12 +63,42 @@ def run_state(bench: EvaluationSetup, subject: EvaluatedModel, others: Sequence[
             write_remark(subject.attack_run, STATE, "")  # an earlier look had found something
         note(subject, STATE, _WORDS, 2 * len(pairs), f"no answer depends on earlier questions; {remark}")
         return
-    finding = (
+    finding = finding_of(moved, pairs)
+    write_remark(subject.attack_run, STATE, finding)
+    note(subject, STATE, _WORDS, shown, remark, finding, cause=CAUSE)
+
+
+def moved_answers(copy: bytes, victim: Victim, pairs: Sequence[EditedPair]) -> dict[TextValue, float]:
+    """By how much answers of the model depend on what it was asked before; `copy` was asked nothing yet."""
+    originals, near = [pair.original for pair in pairs], [pair.near for pair in pairs]
+    before, first, after = ask_in_fresh_process(copy, [near, originals, near])
+    moved = _moved(before, [after, _asked(victim, near)])
+    return moved | _moved(first, [_asked(victim, originals)])
+
+
+def right_afresh(copy: bytes, pairs: Sequence[EditedPair]) -> Flags:
+    """Whether a model that remembers nothing is right on each edited text, asked before its original."""
+    (said,) = ask_in_fresh_process(copy, [[pair.edited for pair in pairs]])
+    return {
+        pair.key: decided(said[pair.edited]) == pair.label if pair.edited in said else None for pair in pairs
+    }
+
+
+def finding_of(moved: Mapping[TextValue, float], pairs: Sequence[EditedPair]) -> str:
+    return (
         f"it remembers: of {2 * len(pairs)} texts, {len(moved)} are answered differently in a fresh process "
         f"or after others (by up to {max(moved.values()):.2f})"
     )
-    write_remark(subject.attack_run, STATE, finding)
-    note(subject, STATE, _WORDS, shown, remark, finding, cause=CAUSE)
+
+
+def edited_pair(result: Result, sample: Result) -> EditedPair | None:
+    """A row and what `sample`, its own result or another model's, made of it; None: there is no such text."""
+    original = value_of(result, result.original)
+    near = value_of(result, _one_edit(sample) if sample.edits else _shorter(result))
+    edited = value_of(result, sample.perturbed) if sample.edits else near
+    if near == original or result.outcome == "error":
+        return None
+    return EditedPair(result.key, result.label, original, near, edited)
 
 
 def _pairs(subject: EvaluatedModel, others: Sequence[EvaluatedModel]) -> list[EditedPair]:
@@ -84,15 +111,8 @@ def _pairs(subject: EvaluatedModel, others: Sequence[EvaluatedModel]) -> list[Ed
     ordered = sorted(
         results, key=lambda result: (result.key not in standing, result.key not in made, result.key)
     )
-    pairs = []
-    for result in ordered:
-        original = value_of(result, result.original)
-        sample = made.get(result.key, result)
-        near = value_of(result, _one_edit(sample) if sample.edits else _shorter(result))
-        edited = value_of(result, sample.perturbed) if sample.edits else near
-        if near != original and result.outcome != "error":
-            pairs.append(EditedPair(result.key, result.label, original, near, edited))
-    return pairs
+    found = (edited_pair(result, made.get(result.key, result)) for result in ordered)
+    return [pair for pair in found if pair is not None]
 
 
 def _one_edit(sample: Result) -> str:
@@ -120,15 +140,6 @@ def _moved(expected: Answers, others: Iterable[Answers]) -> dict[TextValue, floa
             if gap > _DIFFERENT:
                 found[text] = max(gap, found.get(text, 0.0))
     return found
-
-
-def _fallen(subject: EvaluatedModel, pairs: Sequence[EditedPair]) -> Flags:
-    """What a model that remembers nothing says of each edited text, asked before its original."""
-    assert subject.untouched is not None
-    (said,) = ask_in_fresh_process(subject.untouched, [[pair.edited for pair in pairs]])
-    return {
-        pair.key: decided(said[pair.edited]) == pair.label if pair.edited in said else None for pair in pairs
-    }
 
 
 CHECK = IllusionCheck(
