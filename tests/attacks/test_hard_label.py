@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from toys import Answering, attack_one, encoder, linear, neighbours, tags
-from unfooled.attacks.checks import check_recipe
 from unfooled.attacks.decision_learner import descend, reduce_by_halves
 from unfooled.attacks.hlbb import breed, mutate
 from unfooled.attacks.limeattack import thirds
@@ -22,11 +21,23 @@ from unfooled.core.attack_list import list_attacks
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.curve import Point, best_within, curve_facts, curve_of
 from unfooled.core.engine import Engine
-from unfooled.core.recipe import Recipe, load_recipe
+from unfooled.core.recipe import Recipe, all_recipes, load_recipe
 from unfooled.core.result import Result
+from unfooled.core.session import require_capabilities
+from unfooled.core.victim import CLASSIFICATION
+from unfooled.errors import CapabilityError
 from unfooled.text import Text
+from unfooled.victims.function import FunctionVictim
 
-NAMES = ("hlbb", "texthoaxer", "texthacker", "hqa", "limeattack", "decision-learner")
+NAMES = (
+    "hlbb",
+    "texthoaxer",
+    "texthacker",
+    "hqa",
+    "limeattack",
+    "decision-learner",
+    "decision-learner@quick",
+)
 TEXT = "fine plot and warm cast with bright songs"
 # P(positive) is 0.5 + 0.05 + the weights: the original has 0.55 + 0.3, so flips need a loss above 0.35.
 WEIGHTS = {
@@ -226,11 +237,6 @@ def test_the_cheapest_flip_by_effect_for_cost() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_attack_conforms(name: str) -> None:
-    check_recipe(load_recipe(name))
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_it_flips_the_label_and_keeps_the_best(name: str) -> None:
     result = attacked(name)
     assert result.outcome == "success"
@@ -316,7 +322,7 @@ def test_a_text_without_content_words_is_left_alone() -> None:
 
 def test_attacks_by_decisions_are_listed_and_need_nothing() -> None:
     listed = {attack.name for attack in list_attacks(need="decisions")}
-    assert listed >= set(NAMES)
+    assert listed >= {name.partition("@")[0] for name in NAMES}
     for name in NAMES:
         recipe: Recipe = load_recipe(name)
         assert recipe.requires() == ()
@@ -333,3 +339,16 @@ def test_a_curve_is_read_back_from_facts() -> None:
     assert curve_of([("gradients", 3.0)]) == []
     assert best_within(points, 2) is None
     assert best_within(points, 99) == points[1]
+
+
+def test_probabilities_are_refused_where_only_decisions_are_told() -> None:
+    victim = FunctionVictim(lambda texts: ["yes" for _ in texts], labels=("no", "yes"))
+    assert "probabilities" not in victim.capabilities
+    for recipe in all_recipes():
+        if recipe.task != CLASSIFICATION:
+            continue
+        if "probabilities" in recipe.requires():
+            with pytest.raises(CapabilityError):
+                require_capabilities(recipe, victim)
+        elif not recipe.requires():
+            require_capabilities(recipe, victim)

@@ -15,7 +15,8 @@ do.
        then it ends, as it does after 1,000 proposals in a row that did not flip.
 
 Versions
-    @1  the steps above, with HLBB's candidates: 50 counter-fitted neighbours of the same part of speech.
+    @1      the steps above, with HLBB's candidates: 50 counter-fitted neighbours of the same part of speech.
+    @quick  steps 1 to 3: a similar flip for few queries, where whether there is one matters most.
 
 The loss of similarity of several swaps is taken as the sum of their losses, each measured alone, to choose
 what to propose; what is asked about is measured as it is. Where a text has more than `search.pairs` swaps,
@@ -99,7 +100,8 @@ class LearnedFlips(HardLabel):
             return
         best = yield from reduce_by_halves(ground, flipped)
         best = yield from descend(ground, best)
-        yield from self.refine(ground, best)
+        if self.proposals:
+            yield from self.refine(ground, best)
 
     def refine(self, ground: Ground, now: Scored) -> Program[None]:
         swaps = yield from self._swaps(ground)
@@ -219,7 +221,7 @@ def descend(ground: Ground, now: Scored) -> Program[Scored]:
 
 
 RECIPES: dict[str, Recipe] = recipe_versions(
-    {"1": LearnedFlips()},
+    {"1": LearnedFlips(), "quick": LearnedFlips(proposals=0)},
     name="decision-learner",
     summary="by decisions alone: learns which synonyms flip, asks about the most similar that should",
     paper="ours; no paper",
