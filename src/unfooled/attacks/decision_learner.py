@@ -12,10 +12,11 @@ do.
        which a word's vector moves. Weights are drawn from what it believes (Thompson sampling); the cheapest
        set of swaps that flips under these is asked about, if it is more similar than the best text so far.
     5. A flip is the new best text, improved as in 3. Draws that propose nothing new are spread wider, twice;
-       then it ends.
+       then it ends, as it does after 1,000 proposals in a row that did not flip.
 
 Versions
-    @1  the steps above, with HLBB's candidates: 50 counter-fitted neighbours of the same part of speech.
+    @1      the steps above, with HLBB's candidates: 50 counter-fitted neighbours of the same part of speech.
+    @quick  steps 1 to 3: a similar flip for few queries, where whether there is one matters most.
 
 The loss of similarity of several swaps is taken as the sum of their losses, each measured alone, to choose
 what to propose; what is asked about is measured as it is. Where a text has more than `search.pairs` swaps,
@@ -32,7 +33,7 @@ import numpy as np
 
 from unfooled.attacks.parts.belief import Belief, Floats, cheapest_flip
 from unfooled.attacks.parts.goals import AnotherDecision
-from unfooled.attacks.parts.hard_label import MOST_STARTS, Ground, HardLabel, more_similar, word_vectors
+from unfooled.attacks.parts.hard_label import Ground, HardLabel, draw_until_flip, more_similar, word_vectors
 from unfooled.core.attempt import Scored
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe, recipe_versions
@@ -75,8 +76,8 @@ class LearnedFlips(HardLabel):
     """Local improvement first, then proposals from what was learned.
 
     `directions` is how many directions of word vectors it tells apart, `pairs` about how many swaps it knows
-    at most, `patience` how many draws in a row may propose nothing new. The deviations are those of the
-    prior.
+    at most, `patience` how many draws in a row may propose nothing new, `proposals` how many in a row may be
+    asked about without a flip. The deviations are those of the prior.
     """
 
     table: str = "counter-fitted"
@@ -87,6 +88,7 @@ class LearnedFlips(HardLabel):
     place_deviation: float = 1.0
     direction_deviation: float = 1.5
     patience: int = 20
+    proposals: int = 1000
 
     @property
     def asks(self) -> tuple[str, ...]:
@@ -98,14 +100,15 @@ class LearnedFlips(HardLabel):
             return
         best = yield from reduce_by_halves(ground, flipped)
         best = yield from descend(ground, best)
-        yield from self.refine(ground, best)
+        if self.proposals:
+            yield from self.refine(ground, best)
 
     def refine(self, ground: Ground, now: Scored) -> Program[None]:
         swaps = yield from self._swaps(ground)
         belief = self._prior(len(ground.places), swaps.features.shape[2])
         learned, seen = 0, set[Text]()
-        spread, idle = 1.0, 0
-        while spread <= _WIDEST:
+        spread, idle, failed = 1.0, 0, 0
+        while spread <= _WIDEST and failed < self.proposals:
             for scored in ground.asked[learned:]:
                 seen.add(scored.text)
                 features = swaps.of(ground, scored.text)
@@ -122,8 +125,9 @@ class LearnedFlips(HardLabel):
                 continue
             idle = 0
             flipped = yield from ground.flips(text)
+            failed += 1
             if flipped is not None:
-                spread = 1.0
+                spread, failed = 1.0, 0
                 now = yield from descend(ground, flipped)
 
     def _prior(self, places: int, features: int) -> Belief:
@@ -173,13 +177,9 @@ class LearnedFlips(HardLabel):
 
 def doubling_start(ground: Ground) -> Program[Scored | None]:
     """Drawn words in 1, 2, 4, … places in a drawn order, then in all, until the label flips."""
-    order = [ground.places[place] for place in ground.a.rng.permutation(len(ground.places))]
-    counts = [1 << power for power in range(len(order).bit_length()) if 1 << power < len(order)]
-    for count in [*counts, *[len(order)] * MOST_STARTS]:
-        flipped = yield from ground.flips(ground.drawn(order[:count]))
-        if flipped is not None:
-            return flipped
-    return None
+    count = len(ground.places)
+    doubled = [1 << power for power in range(count.bit_length()) if 1 << power < count]
+    return (yield from draw_until_flip(ground, doubled))
 
 
 def reduce_by_halves(ground: Ground, now: Scored) -> Program[Scored]:
@@ -221,7 +221,7 @@ def descend(ground: Ground, now: Scored) -> Program[Scored]:
 
 
 RECIPES: dict[str, Recipe] = recipe_versions(
-    {"1": LearnedFlips()},
+    {"1": LearnedFlips(), "quick": LearnedFlips(proposals=0)},
     name="decision-learner",
     summary="by decisions alone: learns which synonyms flip, asks about the most similar that should",
     paper="ours; no paper",

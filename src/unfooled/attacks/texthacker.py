@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 from unfooled.attacks.parts.candidates import Candidates, Neighbours
 from unfooled.attacks.parts.goals import AnotherDecision
-from unfooled.attacks.parts.hard_label import MOST_STARTS, Ground, HardLabel
+from unfooled.attacks.parts.hard_label import Ground, HardLabel, draw_until_flip
 from unfooled.core.attempt import Scored
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe, recipe_versions
@@ -55,11 +55,9 @@ class LearnedSteps(HardLabel):
             raise ValueError("size, steps and patience are at least 1, most_places at least 2")
 
     def find(self, ground: Ground) -> Program[None]:
-        for _ in range(MOST_STARTS):
-            flipped = yield from ground.flips(ground.drawn(ground.places))
-            if flipped is not None:
-                yield from self.refine(ground, flipped)
-                return
+        flipped = yield from draw_until_flip(ground, ())
+        if flipped is not None:
+            yield from self.refine(ground, flipped)
 
     def refine(self, ground: Ground, now: Scored) -> Program[None]:
         weights: Weights = {}

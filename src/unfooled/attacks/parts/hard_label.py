@@ -32,7 +32,8 @@ from unfooled.text import Text
 
 CONTENT_WORDS = (MinLetters(3), OnlyTags(), SamePartOfSpeech())
 NEAREST = Neighbours(most=50, min_cosine=-1.0)
-MOST_STARTS = 2500  # of all words at once, before a text is given up
+MOST_STARTS = 2500  # draws of all words at once, before a text is given up
+MOST_STALE = 50
 
 
 class Ground:
@@ -131,10 +132,21 @@ class HardLabel(ABC):
 
 def random_start(ground: Ground) -> Program[Scored | None]:
     """Drawn words in one place, in two, in three, places in a drawn order; then in all, again and again."""
+    return (yield from draw_until_flip(ground, range(1, len(ground.places))))
+
+
+def draw_until_flip(ground: Ground, counts: Iterable[int]) -> Program[Scored | None]:
+    """Drawn words in so many places, places in a drawn order; then in all, until the label flips.
+
+    None after 2,500 draws of all, or 50 in a row that were asked about before: a short text has few.
+    """
     order = [ground.places[place] for place in ground.a.rng.permutation(len(ground.places))]
-    for count in [*range(1, len(order)), *[len(order)] * MOST_STARTS]:
+    stale = 0
+    for count in [*counts, *[len(order)] * MOST_STARTS]:
+        before = ground.a.queries
         flipped = yield from ground.flips(ground.drawn(order[:count]))
-        if flipped is not None:
+        stale = stale + 1 if ground.a.queries == before else 0
+        if flipped is not None or stale == MOST_STALE:
             return flipped
     return None
 
