@@ -35,6 +35,7 @@ MOST_SENTENCES = 700
 BLOCK = 25
 MOST_EXPLAINED = 12  # differences; more than these are a fault of one side
 SPEED_VICTIM = "minilm-mr"
+BLOCKS = env.HOME / "parity-blocks"  # answers of blocks that are done: a stopped measurement goes on
 
 
 def start(file: Path, args: argparse.Namespace) -> dict[str, Side]:
@@ -65,6 +66,7 @@ def run_blocks(
     *,
     block: int = BLOCK,
     reasons: bool = False,
+    resume: bool = False,
 ) -> dict[str, Any]:
     """Both sides in turns; answers of all blocks, and why examples differ."""
     rows = read_jsonl(file)
@@ -76,8 +78,14 @@ def run_blocks(
     answers = []
     for number, first in enumerate(range(0, examples, block)):
         indices = fit[first : min(first + block, examples)]
+        kept = BLOCKS / f"{row.name}-{victim}-{block}-{first}-{len(indices)}.json"
+        if resume and kept.exists():
+            answers.append(json.loads(kept.read_text(encoding="utf-8")))
+            continue
         order = list(sides) if number % 2 == 0 else list(sides)[::-1]
         answers.append({name: sides[name].block(indices) for name in order})
+        BLOCKS.mkdir(exist_ok=True)
+        kept.write_text(json.dumps(answers[-1]), encoding="utf-8")
         seconds = {name: round(answer["cpu_seconds"], 1) for name, answer in answers[-1].items()}
         print(
             f"  {row.name} on {victim}: {first + len(indices)} of {examples}, CPU seconds {seconds}",
@@ -127,7 +135,7 @@ METERS = ("victim", "encoder")
 
 def measure(row: Row, file: Path, sides: dict[str, Side], args: argparse.Namespace) -> dict[str, Any]:
     examples = args.examples or row.examples
-    run = run_blocks(row, row.victim, examples, file, sides, reasons=not args.no_reasons)
+    run = run_blocks(row, row.victim, examples, file, sides, reasons=not args.no_reasons, resume=args.resume)
     agreement = run["agreement"]
     reasons = Counter(difference.get("reason", "") for difference in agreement["differences"])
     made = {
@@ -141,7 +149,7 @@ def measure(row: Row, file: Path, sides: dict[str, Side], args: argparse.Namespa
             difference
             for difference in agreement["differences"]
             if row.how == "texts" and not difference.get("reason")
-        ][:5],
+        ][:MOST_EXPLAINED],
     }
     for side in ("textattack", "unfooled"):
         made[side] = side_figures([answer[side] for answer in run["answers"]])
@@ -179,6 +187,7 @@ def main() -> None:
     parser.add_argument("--speed", type=int, default=0, help="also attack MiniLM with so many sentences")
     parser.add_argument("--no-reasons", action="store_true", help="do not run TextAttack again to explain")
     parser.add_argument("--only-speed", action="store_true")
+    parser.add_argument("--resume", action="store_true", help="go on with a measurement that was stopped")
     parser.add_argument("--explain", action="store_true", help="only explain differences that are left")
     parser.add_argument("--textattack", type=Path, help="interpreter of TextAttack's environment")
     parser.add_argument("--masked-lm", type=Path, help="folder of a masked language model")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping
 from itertools import accumulate, chain
+from operator import ne
 from typing import Literal, NamedTuple
 
 # Letters and digits, with apostrophes, hyphens, underscores, asterisks and at signs inside a word.
@@ -291,6 +292,8 @@ class Text:
     @property
     def changes(self) -> int:
         """How many words were replaced, inserted or deleted."""
+        if self.origin is self.root.origin:
+            return sum(map(ne, self.words, self.root.words))
         return len(self.edits())
 
     @property

@@ -19,6 +19,7 @@ import numpy as np
 from unfooled.core.attempt import Attempt, live
 from unfooled.core.engine import Engine
 from unfooled.core.questions import (
+    Along,
     Asked,
     Flip,
     GradientItem,
@@ -226,6 +227,16 @@ def _flips(item: Pull) -> tuple[Flip, ...]:
     return tuple(Flip(place, word) for word in words for place in places)
 
 
+def _signs(item: Along) -> tuple[int, ...]:
+    sign = 1.0 if (item.label == 1) == item.up else -1.0
+    return tuple(round(10 - 5 * sign * _number(word)) for word in item.words)
+
+
+def _sentence(value: Any) -> np.ndarray:
+    string = value if isinstance(value, str) else " ".join(value)
+    return np.array([sum(map(_number, Text(string).words)), 1.0], dtype=np.float32)
+
+
 def _mixture(item: Mixture) -> Mixed:
     sign = 1.0 if item.label == 1 else -1.0
     values = [
@@ -257,6 +268,9 @@ _STAND_INS: dict[str, Callable[[Any], Any]] = {
     "projection": _projection,
     "flips": _flips,
     "mixture": _mixture,
+    "signs": _signs,
+    "head": lambda _: np.array([[0.0, 0.0], [1.0, 0.0]], dtype=np.float32),
+    "sentence": _sentence,
     "nearness": lambda item: round(_number(item.text + item.keyword), 4),
     "pulls": lambda item: _LISTED[: item.most],
     "target-words": lambda _: tuple(word[::-1] for word in _LISTED),

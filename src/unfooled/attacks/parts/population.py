@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unfooled.attacks.parts.beam import untouched
 from unfooled.attacks.parts.candidates import Candidates
-from unfooled.attacks.parts.constraints import Constraint
+from unfooled.attacks.parts.constraints import Constraint, NextText
 from unfooled.attacks.parts.levy import levy_draw, levy_within
 from unfooled.attacks.parts.saliency import softmax
 from unfooled.attacks.parts.search import Ties, is_stopword, require_stopwords
@@ -33,6 +33,7 @@ Start = Literal["drawn", "each-word"]
 Flight = Literal["plain", "levy"]
 Mutation = Literal["drawn-place", "drawn-best", "best"]
 Swap: TypeAlias = Callable[[Scored, int], Options]
+_MOST_KNOWN = 5000  # places whose options are kept
 
 
 def fittest(texts: Sequence[Scored]) -> Scored:
@@ -68,11 +69,19 @@ class _WordPopulation:
     def swap(self, a: Attempt) -> Swap:
         """The options of a place; none where its word is a stop word, or was replaced and has to stay."""
         options = swapping(a, self.candidates, self.constraints, self.ties)
+        # A population becomes one text many times over. By identity, for equal texts may have come about in
+        # other ways; kept beside the text, so that no other one gets its number.
+        known: dict[tuple[int, int], tuple[Text, list[NextText]]] = {}
 
         def swap(now: Scored, place: int) -> Options:
             if not self.is_free(now.text, place):
                 return []
-            return (yield from options(now, place))
+            key = (id(now.text), place)
+            if key not in known:
+                if len(known) >= _MOST_KNOWN:
+                    known.clear()
+                known[key] = now.text, (yield from options(now, place))
+            return known[key][1]
 
         return swap
 
