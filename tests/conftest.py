@@ -21,7 +21,9 @@ _hostile_tried: dict[str, dict[str, int]] = {}
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--runslow", action="store_true", help="also run the tests marked slow")
-    parser.addoption("--stand-in-device", action="store_true", help="torch models compute on a stand-in for a GPU")
+    parser.addoption(
+        "--stand-in-device", action="store_true", help="torch models compute on a stand-in for a GPU"
+    )
     parser.addoption("--trust-table", type=Path, help="page whose table of hostile cases is written anew")
 
 
@@ -41,7 +43,6 @@ def one_device(request: pytest.FixtureRequest) -> Generator[None]:
         yield
         return
     import stand_in
-
     from unfooled.device import computing
 
     stand_in.mixed.clear()
