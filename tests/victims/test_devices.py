@@ -31,7 +31,7 @@ from tiny_language_models import causal, masked  # noqa: E402
 from tiny_models import PIECES, save_bert, tiny  # noqa: E402
 from unfooled.passes import Passes, device_of, is_out_of_memory, tokens_that_fit  # noqa: E402
 from unfooled.resources.causal import CausalLM  # noqa: E402
-from unfooled.resources.fillmask import MaskedLM, MaskItem, WordItem  # noqa: E402
+from unfooled.resources.fillmask import MaskedLM, MaskItem  # noqa: E402
 from unfooled.victims.torch.noise import NoisyText  # noqa: E402
 
 TEXTS = [f"{word} film is {other}" for word in PIECES[6:12] for other in PIECES[:5]]
@@ -137,18 +137,13 @@ def test_a_processor_that_would_stop_the_program_is_found_out_beside_it(
     require_precision.cache_clear()
     crashed = subprocess.CompletedProcess([], -4, "", "")
     monkeypatch.setattr(device.subprocess, "run", lambda *args, **more: crashed)
-    with pytest.raises(
-        UserError, match="in bf16 here .it stops the program with signal 4.\n.*--precision fp32"
-    ):
+    with pytest.raises(UserError, match=r"in bf16 here \(it stops the program with signal 4\)"):
         require_precision("cpu", "bf16")
     require_precision.cache_clear()
 
 
 def test_no_other_precision() -> None:
-    with (
-        pytest.raises(UserError, match=r"'fp8' is no precision\n.*fp32, bf16, fp16"),
-        computing("cpu", "fp8"),
-    ):
+    with pytest.raises(UserError, match="choose one of fp32, bf16, fp16"), computing("cpu", "fp8"):
         pass
 
 
@@ -246,15 +241,15 @@ def test_a_pass_in_halves_has_the_same_noise() -> None:
 
 def test_language_models_go_on_in_halves() -> None:
     filler, writer = MaskedLM(*masked()), CausalLM(*causal())
-    gaps = [MaskItem("the ", f" is good {word}", 3) for word in ("and", "but", "so", "or", "yet")] * 3
-    gaps += [WordItem("the ", "film", " is good", 3)]
-    texts = ["the film is good", "a bad plot here", "fun and fun too", "dull and bad so", "the film is fun"]
+    gaps = [MaskItem(f"{word} ", f" is {other}", 3) for word in PIECES[6:12] for other in PIECES[:6]]
+    texts = [f"{word} film is {other}" for word in PIECES[6:12] for other in PIECES[:6]]
     known = filler(gaps), writer(texts)
     with Full(filler.model, 20), Full(writer.model, 8):
         filler.max_tokens = writer.max_tokens = 2048
         assert filler(gaps) == known[0]
         assert [score[1:] for score in writer(texts)] == [score[1:] for score in known[1]]
-    assert writer.meter.out_of_memory or filler.meter.out_of_memory
+    assert writer.meter.out_of_memory
+    assert filler.meter.out_of_memory
 
 
 def test_one_text_that_does_not_fit_is_an_error() -> None:
@@ -300,17 +295,9 @@ def small_memory(stand_in: ModuleType) -> Iterator[None]:
 
 def test_the_stand_in_notices_what_is_elsewhere(stand_in: ModuleType) -> None:
     there = torch.ones(3, device=stand_in.NAME)
-    for joined in (
-        lambda: there + torch.ones(3),
-        lambda: there[torch.tensor([0])],
-        lambda: there.new_ones(3),
-    ):
-        with torch.enable_grad():
-            if joined is not None:
-                try:
-                    joined()
-                except stand_in.WrongDeviceError:
-                    continue
+    for mixed in (lambda: there + torch.ones(3), lambda: there[torch.tensor([0])]):
+        with torch.enable_grad(), pytest.raises(stand_in.WrongDeviceError):
+            mixed()
     assert len(stand_in.mixed) == 2
     stand_in.mixed.clear()
     assert float((there * torch.tensor(2.0)).sum()) == 6.0  # a single number may join
