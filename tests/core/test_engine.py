@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -491,3 +492,87 @@ def test_a_text_without_words_is_never_counted_as_robust() -> None:
     (finished,) = Engine[Result]({"victim": Positive()}).run(programs(["😀 😀"]))
     assert finished.value is not None
     assert (finished.value.outcome, finished.value.note) == ("error", "there are no words to edit")
+
+
+# -- a device of its own ---------------------------------------------------------------------------
+
+
+def run_beside(
+    texts: Sequence[str], apart: set[str], *, window: int = 4, batch: int = 7, **options: Any
+) -> dict[Any, Any]:
+    oracles = {"length": Lengths(), "victim": ToyVictim(batch)}
+    engine: Engine[Result] = Engine(oracles, window=window, apart=apart)
+    return {finished.key: finished.value for finished in engine.run(programs(texts, **options))}
+
+
+@settings(max_examples=40, deadline=None)
+@given(SENTENCES, st.integers(1, 20), st.integers(1, 40), st.one_of(st.none(), st.integers(1, 30)))
+def test_a_device_beside_the_processor_changes_no_result(
+    texts: list[str], window: int, batch: int, budget: int | None
+) -> None:
+    expected = run(texts, budget=budget)
+    for apart in ({"victim"}, {"length"}, {"victim", "length"}):
+        assert run_beside(texts, apart, window=window, batch=batch, budget=budget) == expected
+
+
+class Slow:
+    """Takes its time, and writes down when."""
+
+    def __init__(self, seconds: float, batch_size: int) -> None:
+        self.seconds = seconds
+        self.batch_size = batch_size
+        self.busy: list[tuple[float, float]] = []
+
+    def __call__(self, items: Sequence[Any]) -> list[int]:
+        began = time.perf_counter()
+        time.sleep(self.seconds)
+        self.busy.append((began, time.perf_counter()))
+        return lengths(items)
+
+
+def busy_beside(apart: set[str]) -> float:
+    """The share of the tagger's time in which the victim worked as well."""
+    tagger, victim = Slow(0.004, 4), Slow(0.02, 1000)
+
+    def program(word: str) -> Program[None]:
+        for number in range(4):
+            yield from ask("tag", [f"{word} {number}"])
+            yield from ask("victim", [f"{word} {number} good"])
+
+    engine: Engine[None] = Engine({"tag": tagger, "victim": victim}, window=32, apart=apart)
+    jobs: list[tuple[Hashable, Program[None]]] = [(number, program(f"word{number}")) for number in range(48)]
+    assert len(list(engine.run(jobs))) == 48
+    both = sum(
+        max(0.0, min(end, other_end) - max(start, other_start))
+        for start, end in tagger.busy
+        for other_start, other_end in victim.busy
+    )
+    return both / sum(end - start for start, end in tagger.busy)
+
+
+def test_the_processor_works_while_the_device_does() -> None:
+    assert busy_beside(set()) == 0.0
+    assert busy_beside({"victim"}) > 0.5
+
+
+def test_a_bad_item_on_a_device_costs_only_its_owner() -> None:
+    texts = ["good film", "bad plot", "poison pill", "warm film"]
+    engine: Engine[Result] = Engine(
+        {"length": Lengths(), "victim": ToyVictim(50, poison="poison")}, window=4, apart={"victim"}
+    )
+    found = {finished.key: finished.value for finished in engine.run(programs(texts))}
+    assert [found[key].outcome == "error" for key in range(4)] == [False, False, True, False]
+
+
+def test_a_device_that_is_down_stops_the_run() -> None:
+    class Down:
+        batch_size = 8
+
+        def __call__(self, items: Sequence[Any]) -> list[Any]:
+            raise RuntimeError("no device")
+
+    engine: Engine[Result] = Engine(
+        {"length": Lengths(), "victim": Down()}, window=HOPELESS * 2, apart={"victim"}
+    )
+    with pytest.raises(VictimError, match=f"failed on {HOPELESS} inputs in a row"):
+        list(engine.run(programs(["good film"] * 3 + [f"good {number}" for number in range(60)])))

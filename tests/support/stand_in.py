@@ -125,7 +125,7 @@ class Shell(torch.Tensor):
 
     @staticmethod
     def __new__(cls, raw: torch.Tensor, device: torch.device) -> Shell:
-        shell: Shell = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        shell: Shell = torch.Tensor._make_wrapper_subclass(
             cls,
             raw.shape,
             strides=raw.stride(),
@@ -137,7 +137,7 @@ class Shell(torch.Tensor):
         weakref.finalize(shell, Memory.free, Memory.hold(raw))
         return shell
 
-    def __repr__(self, **_: Any) -> str:
+    def __repr__(self, **_: Any) -> str:  # type: ignore[override]
         return f"Shell({self.raw}, {self.device})"
 
     def tolist(self) -> Any:
@@ -149,10 +149,11 @@ class Shell(torch.Tensor):
         return self.raw.detach().numpy()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.raw.detach().clone().__reduce_ex__(protocol)  # files know no stand-ins
+        copy: Any = self.raw.detach().clone()
+        return copy.__reduce_ex__(protocol)  # files know no stand-ins
 
     @classmethod
-    def __torch_dispatch__(cls, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         return _compute(op, *args, **(kwargs or {}))
 
 
@@ -162,7 +163,8 @@ def _compute(op: Any, *args: Any, **kwargs: Any) -> Any:
     name = op._schema.name
     # A single number from the processor may join, as on any device.
     devices = {tensor.device for tensor in tensors if tensor.dim() or isinstance(tensor, Shell)}
-    if len(devices) > 1 and name not in _ACROSS and not _asked_by_a_test():
+    # With gradients a test's own tensors may not join either: autograd would meet two devices.
+    if len(devices) > 1 and name not in _ACROSS and (torch.is_grad_enabled() or not _asked_by_a_test()):
         mixed.append(f"{name} got tensors on {', '.join(sorted(map(str, devices)))}")
         raise WrongDeviceError(mixed[-1])
     where = _device(kwargs.get("device")) or (shells[0].device if shells else torch.device(NAME, 0))
@@ -259,10 +261,11 @@ def install() -> None:
     backend_registration._setup_privateuseone_for_python_backend(NAME, backend_module=_DeviceModule())
     # A module's weights are replaced when it moves; torch would put the new numbers into the old tensors.
     torch.__future__.set_overwrite_module_params_on_conversion(True)
-    everything = torch.library.Library("_", "IMPL")
+    library: Any = torch.library
+    everything = library.Library("_", "IMPL")
     everything.fallback(_compute, "PrivateUse1")
-    everything.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
-    made = torch.library.Library("aten", "IMPL")
+    everything.fallback(library.fallthrough_kernel, "AutocastPrivateUse1")
+    made = library.Library("aten", "IMPL")
     for name in ("empty_strided", "_to_copy", "copy_", "empty.memory_format", "_copy_from"):
         packet, _, overload = name.partition(".")
         op = getattr(getattr(torch.ops.aten, packet), overload or "default")
@@ -275,7 +278,8 @@ def _save_from_the_processor() -> None:
     """The library reads weights out of memory when it saves; of a GPU it knows how to."""
     import transformers
 
-    usual = transformers.PreTrainedModel.save_pretrained
+    family: Any = transformers.PreTrainedModel
+    usual = family.save_pretrained
 
     @functools.wraps(usual)
     def save(model: Any, folder: Any, *args: Any, **given: Any) -> Any:
@@ -283,4 +287,4 @@ def _save_from_the_processor() -> None:
         given["state_dict"] = {name: tensor.cpu() for name, tensor in state.items()}
         return usual(model, folder, *args, **given)
 
-    transformers.PreTrainedModel.save_pretrained = save
+    family.save_pretrained = save

@@ -13,6 +13,7 @@ from unfooled.core.engine import Engine
 from unfooled.core.program import Ask, Program
 from unfooled.core.questions import GradientItem, Marked, WordVectors, mark
 from unfooled.errors import CapabilityError, VictimError
+from unfooled.passes import to_device
 from unfooled.text import Text
 from unfooled.victims.checks import check_victim, check_whitebox
 from unfooled.victims.fake import FakeVictim
@@ -59,7 +60,7 @@ def by_hand(victim: HuggingFaceVictim, value: Any, field: int = 0) -> tuple[dict
                 if encoded.sequence_ids()[token] == field and inside & set(range(*span))
             ]
         )
-    return inputs, pieces
+    return to_device(inputs, victim.model), pieces
 
 
 def per_word(values: Any, pieces: list[list[int]]) -> np.ndarray:
@@ -84,7 +85,7 @@ def plain_gradient(victim: HuggingFaceVictim, value: Any, label: int) -> tuple[n
     inputs, pieces = by_hand(victim, value, 0 if isinstance(value, str) else 1)
     vectors = victim.model.get_input_embeddings()(inputs.pop("input_ids")).detach().requires_grad_()
     logits = victim.model(inputs_embeds=vectors, **inputs).logits
-    torch.nn.functional.cross_entropy(logits, torch.tensor([label])).backward()
+    torch.nn.functional.cross_entropy(logits, to_device(torch.tensor([label]), victim.model)).backward()
     return vectors.grad[0].numpy(), pieces
 
 
@@ -129,7 +130,7 @@ def test_gradients_agree_with_numerical_differences(kind: str) -> None:
         with torch.no_grad():
             logits = victim.model(**inputs).logits
         handle.remove()
-        return float(torch.nn.functional.cross_entropy(logits, torch.tensor([1])))
+        return float(torch.nn.functional.cross_entropy(logits.cpu(), torch.tensor([1])))
 
     (found,) = victim.gradients([text], [1])
     for word, tokens in enumerate(pieces):
@@ -279,7 +280,7 @@ def test_embeddings_are_the_hidden_states_of_each_word(kind: str) -> None:
         assert len(found.layers) == len(states) >= 2
         for mine, theirs in zip(found.layers, states, strict=True):
             assert close(mine, per_word(theirs[0].numpy(), pieces))
-        assert close(found.input, per_word(table[inputs["input_ids"][0]], pieces))
+        assert close(found.input, per_word(table[inputs["input_ids"][0].cpu()], pieces))
         assert (found.words, found.pieces.tolist()) == (mark(value).words, [len(tokens) for tokens in pieces])
 
 

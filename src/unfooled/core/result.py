@@ -42,6 +42,7 @@ Outcome = Literal["success", "failure", "skipped", "error", "abstained"]
 # abstained  the victim was brought to a tie: it decides for no class, neither a wrong one nor the right one
 OUTCOMES: tuple[Outcome, ...] = ("success", "failure", "skipped", "error", "abstained")
 REFERENCE = "reference"  # the field of a result that holds what a person wrote
+UNREAD = "unread"  # the fact that says what share of a text lay behind the end of what the model reads
 KEYWORD = "keyword"  # the field that holds the word that was to appear
 ATTACKED: tuple[Outcome, ...] = ("success", "failure", "abstained")
 NO_CLASS = -1

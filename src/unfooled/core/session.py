@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unfooled.core.attempt import Attempt, live
 from unfooled.core.engine import Engine
-from unfooled.core.program import AsyncOracle, Oracle, Program
+from unfooled.core.program import AsyncOracle, Oracle, Program, ask
 from unfooled.core.recipe import Recipe, all_recipes, fit_to_machine, fit_to_victim
-from unfooled.core.result import Example, Result
-from unfooled.core.victim import CLASSIFICATION, Victim, task_of
-from unfooled.core.victim_oracle import oracle_for
+from unfooled.core.result import UNREAD, Example, Result
+from unfooled.core.victim import CLASSIFICATION, Victim, gives, task_of
+from unfooled.core.victim_oracle import UnreadOracle, oracle_for
 from unfooled.device import FULL, computing, said
-from unfooled.errors import CapabilityError, ResourceError, UserError
+from unfooled.errors import CapabilityError, OracleError, ResourceError, UserError
 from unfooled.plugins import registry
 
 if TYPE_CHECKING:
     from unfooled.batching import Meter
+
+
+LIVE_CHARACTERS = 1_000_000  # of all examples under way: 256 of 700 words each
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,8 +181,9 @@ def open_inside(names: Sequence[str], victim: Victim) -> dict[str, Oracle]:
 def open_oracles(
     recipe: Recipe, victim: Victim, opened: Mapping[str, Oracle | AsyncOracle] | None = None
 ) -> dict[str, Oracle | AsyncOracle]:
-    """Everything the recipe asks, the victim last."""
-    return open_named(recipe.oracles(), victim, opened) | {"victim": oracle_for(victim)}
+    """Everything the recipe asks, the victim last. Of one that cuts texts also how much it leaves out."""
+    cuts: dict[str, Oracle | AsyncOracle] = {UNREAD: UnreadOracle(victim)} if gives(victim, UNREAD) else {}
+    return open_named(recipe.oracles(), victim, opened) | cuts | {"victim": oracle_for(victim)}
 
 
 class Life(NamedTuple):
@@ -249,7 +253,8 @@ class Session:
         with computing(self.settings.device, self.settings.precision):
             self.oracles = dict(oracles) if oracles is not None else open_oracles(self.recipe, victim)
         inside = registry.names("inside")
-        self._asks_victim = {name for name in self.oracles if name.partition(":")[0] in {"victim", *inside}}
+        owned = {"victim", UNREAD, *inside}
+        self._asks_victim = {name for name in self.oracles if name.partition(":")[0] in owned}
         self.engine: Engine[Result] = Engine(
             self.oracles,
             window=self.settings.window,
@@ -263,12 +268,25 @@ class Session:
 
     def attack(self, examples: Iterable[Example | None]) -> Iterator[Result]:
         """One result per example, in the order in which they finish. None means that one will come later."""
-        jobs = (
-            (example.key, self._program(example)) if example is not None else None for example in examples
-        )
-        for finished in self.engine.run(jobs):
+        held: dict[Hashable, int] = {}  # characters of the examples under way
+        for finished in self.engine.run(self._jobs(examples, held)):
             assert finished.value is not None, finished.error
+            held.pop(finished.key, None)
             yield finished.value
+
+    def _jobs(
+        self, examples: Iterable[Example | None], held: dict[Hashable, int]
+    ) -> Iterator[tuple[Hashable, Program[Result]] | None]:
+        for example in examples:
+            if example is None:
+                yield None
+                continue
+            size = sum(len(content) for _, content in example.content)
+            # A search holds its text some hundred times over: of long ones fewer are under way.
+            while held and sum(held.values()) + size > LIVE_CHARACTERS:
+                yield None
+            held[example.key] = size
+            yield example.key, self._program(example)
 
     def _apart(self, victim: Victim) -> frozenset[str]:
         """Oracles that compute on a device of their own. A defence uses the processor as well, so its class
@@ -292,6 +310,8 @@ class Session:
         else:
             a = Attempt(example.text(), example.label, goal, **shared)
         program = live(a, self.recipe.search, max_words=self.settings.max_words)
+        if UNREAD in self.oracles:
+            program = _with_unread(program, a.original.value)
         return _with_uncleaned(program, example) if example.uncleaned else program
 
     def counters(self) -> dict[str, Any]:
@@ -330,6 +350,15 @@ class Session:
         oracle = self.oracles[name]
         meter: Meter | None = getattr(getattr(oracle, "victim", oracle), "meter", None)
         return meter
+
+
+def _with_unread(program: Program[Result], text: Hashable) -> Program[Result]:
+    result = yield from program
+    try:
+        (share,) = yield from ask(UNREAD, [text])
+    except OracleError:  # a text that cannot be read at all is an error of the result already
+        return result
+    return replace(result, facts=(*result.facts, (UNREAD, share))) if share else result
 
 
 def _with_uncleaned(program: Program[Result], example: Example) -> Program[Result]:

@@ -176,6 +176,15 @@ class VictimOracle(InBatchesOfVictim):
         return to_rows(validate(answers, len(texts), self.victim.labels, self.victim.name))
 
 
+class UnreadOracle(InBatchesOfVictim):
+    """A text's value → the share of its tokens behind the end of what the victim reads."""
+
+    cacheable = False  # asked once for each example
+
+    def __call__(self, items: Sequence[Any], /) -> list[float]:
+        return [round(float(share), 4) for share in self.victim.unread(list(items))]
+
+
 class AsyncVictimOracle(VictimOracle):
     """The same for a victim with `answer`: several calls may be under way."""
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.core.result import ATTACKED, NO_CLASS, OUTCOMES, Outcome, Result, decided
+from unfooled.metrics.unread import NOTHING_CUT, CutText, Unread, cut_text
 from unfooled.rates import confusion, f1_interval, macro_f1, mean_interval, wilson
 from unfooled.runs.attack import FEW_EDITS
 from unfooled.runs.file import JUDGE, REMARK, RunFile
@@ -186,6 +187,7 @@ class Summary:
     recalls: tuple[Recall, ...] = ()  # one per class
     only: str = ""  # the class whose rows were attacked, where it was one
     tries: Tries = Tries()
+    unread: Unread = NOTHING_CUT  # texts that are longer than the model reads
     warnings: tuple[str, ...] = ()  # of the look at the texts before the attack (see `coverage.py`)
     validity: Validity | None = None  # of a run that was judged (`unfooled judge`)
 
@@ -204,7 +206,8 @@ class Summary:
     @property
     def cautions(self) -> tuple[str, ...]:
         """What must be said beside these numbers: else they read as more robust than they are."""
-        return cautions(self.warnings, self.tries)
+        told = cautions(self.warnings, self.tries)
+        return (*told, str(self.unread)) if self.unread.texts else told
 
     def _repr_html_(self) -> str:
         from unfooled.metrics.notebook import summary_html
@@ -246,6 +249,7 @@ class Summary:
             "only": self.only or None,
             "recalls": [recall.to_dict() for recall in self.recalls],
             "tries": self.tries.to_dict(),
+            "unread": self.unread.to_dict(),
             "warnings": list(self.cautions),
             "validity": None if self.validity is None else self.validity.to_dict(),
             "outputs": [asdict(output) for output in self.outputs],
@@ -276,8 +280,11 @@ def summarise(run: RunFile) -> Summary:
     header = run.header
     few = none = counted = hidden = hidden_flips = 0
     bound = int((header.get("environment") or {}).get("few_edits", FEW_EDITS))
+    cut: list[CutText] = []
     for result in run.results():
         counts[result.outcome] += 1
+        if found := cut_text(result):
+            cut.append(found)
         if not writes and result.outcome != "error":
             truth.append(result.label)
             said.append(decided(result.probs))
@@ -335,6 +342,7 @@ def summarise(run: RunFile) -> Summary:
         recalls=_recalls(run.labels, _only(header), truth, said, said_after),
         only=_only(header),
         tries=Tries(counted, few, none, bound),
+        unread=Unread.of_texts(cut, sum(counts.values())),
         warnings=_warnings(header),
         validity=_validity(run, own[counting], before[counting], after[counting], keys[counting]),
     )

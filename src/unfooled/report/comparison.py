@@ -35,8 +35,8 @@ def comparisons(views: Sequence[View]) -> list[str]:
 
 
 def tables(views: Sequence[View]) -> list[PageTable]:
-    """The ablation table, and the splits of the BAE paper where its three runs are there."""
-    found = [_ablation(views), _splits(views)]
+    """The ablation table, the splits of the BAE paper where its three runs are there, and cut texts."""
+    found = [_ablation(views), _splits(views), *(_unread(view, len(views)) for view in views)]
     return [table for table in found if table is not None]
 
 
@@ -44,6 +44,19 @@ def comparison_charts(views: Sequence[View]) -> list[Chart]:
     """Who breaks what, and the matrix of transfers that were scored."""
     found = [_groups(views), _transfers(views)]
     return [chart for chart in found if chart is not None and chart.svg]
+
+
+def _unread(view: View, runs: int) -> PageTable | None:
+    unread = view.summary.unread
+    if not unread.texts:
+        return None
+    return PageTable(
+        title="What the model never read" + (f": {view.name}" if runs > 1 else ""),
+        caption=f"{unread}. Words behind the cut change nothing, whoever writes them."
+        + (f" The {len(unread.listed)} texts that lost most." if unread.texts > len(unread.listed) else ""),
+        columns=("example", "words", "not read"),
+        lines=tuple((str(cut.key), f"{cut.words:,}", f"{cut.share:.1%}") for cut in unread.listed),
+    )
 
 
 def _ablation(views: Sequence[View]) -> PageTable | None:

@@ -114,6 +114,12 @@ class TranslatorVictim(LooksInside, Reloadable):
             "attack it with targeted-keyword, typo, bleu-drop or non-overlapping",
         )
 
+    def unread(self, texts: Sequence[TextValue], /) -> list[float]:
+        """What share of each text's tokens lies behind the last one that the model reads."""
+        asked = [self.prefix + (text if isinstance(text, str) else text[0]) for text in texts]
+        whole = self.tokenizer(asked, return_attention_mask=False, verbose=False)["input_ids"]
+        return [max(0, len(row) - self.max_length) / max(1, len(row)) for row in whole]
+
     def fingerprint(self) -> str:
         if not self._fingerprint:
             written = (self.beams, self.length_penalty, self.prefix, self.languages)

@@ -7,7 +7,7 @@ from unfooled.core.victim import Victim
 # What is still shown of the inside; none of it says which class is decided.
 INSIDE = frozenset(
     {"attention", "attention_maps", "embeddings", "gradients", "jacobian", "pieces", "sentence_vectors"}
-    | {"max_length", "meter", "model", "tokenizer", "truncated"}
+    | {"max_length", "meter", "model", "tokenizer", "truncated", "unread"}
 )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
-from unfooled.core.attempt import Attempt, Scored
+from unfooled.core.attempt import Attempt, Row, Scored
 from unfooled.core.program import Program
 from unfooled.text import Text
 
@@ -87,16 +87,27 @@ def _by_probing(
     return sorted(positions, key=lambda i: -round(worth[i], 6))
 
 
+class Probed(NamedTuple):
+    """What the victim says of a probe. The text itself is not kept: there are as many as words."""
+
+    probs: Row
+    score: float
+
+
 def probe_each(
     a: Attempt, start: Scored, positions: Sequence[int], probe: Callable[[int], Text]
-) -> Program[list[Scored]]:
+) -> Program[list[Probed]]:
     """What the victim says of the text that `probe` makes of each position."""
     return (yield from _in_portions(a, len(positions), len(start.text.string), lambda n: probe(positions[n])))
 
 
-def _in_portions(a: Attempt, n: int, length: int, probe: Callable[[int], Text]) -> Program[list[Scored]]:
+def _in_portions(a: Attempt, n: int, length: int, probe: Callable[[int], Text]) -> Program[list[Probed]]:
     """What the victim says of `probe(0)` to `probe(n - 1)`, few long texts at a time."""
-    return (yield from in_portions(a, n, length, probe, lambda scored: scored, probe=True))
+    return (yield from in_portions(a, n, length, probe, _told, probe=True))
+
+
+def _told(scored: Scored) -> Probed:
+    return Probed(scored.probs, scored.score)
 
 
 def in_portions(

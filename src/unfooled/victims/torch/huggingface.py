@@ -137,6 +137,12 @@ class HuggingFaceVictim(TorchWords, TorchNoise, Reloadable):
         scores = logits[which]
         return scores if self._order is None else scores[:, self._order]
 
+    def unread(self, texts: Sequence[TextValue], /) -> list[float]:
+        """What share of each text's tokens lies behind the last one that the model reads."""
+        first, second = self._fields(texts)
+        whole = self.tokenizer(first, second, return_attention_mask=False, verbose=False)["input_ids"]
+        return [max(0, len(row) - self.max_length) / max(1, len(row)) for row in whole]
+
     def fingerprint(self) -> str:
         if not self._fingerprint:
             settings: tuple[Any, ...] = (self.labels, self.max_length)
