@@ -21,6 +21,10 @@ class Trust:
     remote_code: bool = False
     types: tuple[str, ...] = ()
 
+    def here(self) -> contextlib.AbstractContextManager[None]:
+        """Grant the same in this process, until the block ends."""
+        return trusting(pickle=self.pickle, remote_code=self.remote_code, types=self.types)
+
 
 _granted = Trust()
 

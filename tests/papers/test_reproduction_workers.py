@@ -27,6 +27,7 @@ from unfooled.papers.runner import FILE, StageObserver, StageRunner, read_note
 from unfooled.papers.stages import Stage, TrainStage
 from unfooled.papers.workers import helpers
 from unfooled.runs.lock import Lock
+from unfooled.runs.workers.where import Workers
 from unfooled.training.observer import TrainObserver
 from waiting import PATIENCE, eventually
 
@@ -207,8 +208,8 @@ def test_how_many_the_command_asks_for(
 ) -> None:
     given: list[int] = []
 
-    def stop(*_: object, workers: int, **__: object) -> None:
-        given.append(workers)
+    def stop(*_: object, workers: Workers, **__: object) -> None:
+        given.append(workers.number)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("unfooled.papers.reproduce.check", lambda *_, **__: None)
@@ -236,7 +237,7 @@ def test_no_more_than_there_is_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyP
     run(1000)
     run(1000)
     assert asked == [2, 0]  # three stages to do; then none
-    with pytest.raises(UserError, match="with 0 workers"):
+    with pytest.raises(UserError, match="workers=0 makes no sense"):
         run(0)
 
 

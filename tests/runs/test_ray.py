@@ -1,4 +1,4 @@
-"""The same run on a Ray cluster of several nodes: the same results, whoever dies, and one line for what is wrong."""
+"""The same run on a Ray cluster of several nodes: the same results whoever dies, and mistakes in a line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ pytest.importorskip("ray", reason="needs: pip install 'unfooled[ray]'")
 
 import unfooled
 from reviews import sentences, write_csv
+from toy_plan import plan
 from unfooled.errors import UserError, VictimError
+from unfooled.metrics.measures import measure_run
+from unfooled.papers.runner import StageRunner
 from unfooled.runs.file import RunFile
 from unfooled.runs.workers.where import Workers
 
@@ -71,7 +74,7 @@ def address() -> Iterator[str]:
         import ray
 
         ray.shutdown()
-        cluster.shutdown()
+        cluster.shutdown()  # type: ignore[no-untyped-call]
         if before is None:
             os.environ.pop("RAY_USAGE_STATS_ENABLED", None)
 
@@ -204,6 +207,34 @@ def test_the_command_on_a_cluster_of_this_machine(tmp_path: Path) -> None:
     said = command(tmp_path, "--address", "local", "--workers", "2", "--json")
     assert said.returncode == 0, said.stderr
     assert json.loads(said.stdout)["total"] == 6  # and nothing but JSON
+
+
+def test_replay_transfer_and_measure(tmp_path: Path, data: unfooled.Dataset, address: str) -> None:
+    workers = Workers(number=2, engine="ray", address=address)
+    run = unfooled.attack("fake", data, "deepwordbug", out=tmp_path / "run")
+    unfooled.replay(run, "overconfident:fake", out=tmp_path / "one")
+    unfooled.replay(run, "overconfident:fake", out=tmp_path / "two", workers=workers)
+    assert digest(tmp_path / "one") == digest(tmp_path / "two")
+    alone = unfooled.transfer(run, "overconfident:fake")
+    assert unfooled.transfer(run, "overconfident:fake", again=True, workers=workers) == alone
+    measure_run(tmp_path / "run", ["edit-distance"], workers=workers)
+    with closing(RunFile.read(tmp_path / "run")) as file:
+        here = file.measured("edit-distance")
+    unfooled.attack("fake", data, "deepwordbug", out=tmp_path / "again")
+    assert unfooled.measure(tmp_path / "again", "edit-distance") == {"edit-distance": here}
+
+
+def test_stages_of_a_reproduction(tmp_path: Path, address: str) -> None:
+    pytest.importorskip("sklearn")
+    stages = plan()
+    StageRunner(tmp_path / "here").carry_out(stages)
+    workers = Workers(number=2, engine="ray", address=address)
+    StageRunner(tmp_path / "there", workers=workers).carry_out(stages)
+    found = []
+    for place in ("here", "there"):
+        (run,) = (tmp_path / place).rglob("run.sqlite")
+        found.append([(result.key, result.perturbed) for result in unfooled.Run(run.parent).results()])
+    assert found[0] == found[1]
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ from unfooled.data.labels import match_labels
 from unfooled.errors import DataError, UserError, VictimError
 from unfooled.runs.attack import Observer, Run, run_folder
 from unfooled.runs.file import RunFile
+from unfooled.runs.workers.portable import SentVictim
+from unfooled.runs.workers.portions import DoPortion, PortionJob
+from unfooled.runs.workers.where import Workers
 from unfooled.text import Edit, Text
 from unfooled.victims.loading import GivenVictim, as_victim
 
@@ -104,6 +108,7 @@ def replay(
     name: str = "",
     observer: Observer | None = None,
     restart: bool = False,
+    workers: int | Workers = 1,
 ) -> Run:
     """Let `victim` judge every sample, before and after its edits. The same call again goes on.
 
@@ -117,6 +122,8 @@ def replay(
         0.0
     """
     victim = as_victim(victim)
+    workers = Workers.of(workers)
+    workers.connect()
     if isinstance(samples, Run | str | Path):
         name = name or str(samples.path if isinstance(samples, Run) else samples)
         with run_folder(samples) as source:
@@ -141,11 +148,30 @@ def replay(
     with RunFile.open(Path(out), header, restart=restart) as file:
         open_ = [list(_unscored(portion, file)) for portion in _portions(chosen)]
         observer.started(len(chosen), len(chosen) - sum(map(len, open_)))
-        for portion in open_:
-            for result in _scored(portion, classes, victim):
-                file.add(result)
-                observer.finished(result)
+        for result in _all_scored(open_, classes, victim, workers):
+            file.add(result)
+            observer.finished(result)
     return Run(Path(out))
+
+
+def _all_scored(
+    portions: Sequence[list[Sample]], classes: Mapping[str, int], victim: Victim, workers: Workers
+) -> Iterator[Result]:
+    if workers.in_this_process:
+        for portion in portions:
+            yield from _scored(portion, classes, victim)
+        return
+    opens = partial(_open, workers.sent(victim), classes)
+    job = PortionJob(opens, partial(_lost, classes), window=_PORTION)
+    yield from workers.run(job, chain.from_iterable(portions), remaining=sum(map(len, portions)))
+
+
+def _open(sent: SentVictim, classes: Mapping[str, int]) -> DoPortion:
+    return partial(_scored, classes=classes, victim=sent())
+
+
+def _lost(classes: Mapping[str, int], sample: Sample, cause: str) -> Result:
+    return _result(sample, classes[sample.label], VictimError(cause), ())
 
 
 def answers(victim: Victim, texts: Sequence[TextValue]) -> dict[TextValue, tuple[float, ...] | Exception]:

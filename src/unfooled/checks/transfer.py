@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ from unfooled.metrics.summary import Rate
 from unfooled.progress import ProgressObserver
 from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import RunFile
+from unfooled.runs.workers.portable import SentVictim
+from unfooled.runs.workers.portions import DoPortion, PortionJob
+from unfooled.runs.workers.where import Workers
 from unfooled.victims.loading import GivenVictim, as_victim
 
 FORMAT = 1
@@ -120,6 +124,7 @@ def transfer(
     label_map: Mapping[str, str] | None = None,
     observer: ProgressObserver | None = None,
     again: bool = False,
+    workers: int | Workers = 1,
 ) -> Transfer:
     """Score the texts found by a run on another model, and keep the answer beside the run.
 
@@ -134,12 +139,19 @@ def transfer(
         0
     """
     with run_folder(run) as folder:
-        found = _transfer(folder, as_victim(victim), label_map, observer or ProgressObserver(), again)
+        found = _transfer(
+            folder, as_victim(victim), label_map, observer or ProgressObserver(), again, Workers.of(workers)
+        )
     return replace(found, run=str(run.path)) if isinstance(run, Run) else found
 
 
 def _transfer(
-    run: Path, victim: Victim, label_map: Mapping[str, str] | None, observer: ProgressObserver, again: bool
+    run: Path,
+    victim: Victim,
+    label_map: Mapping[str, str] | None,
+    observer: ProgressObserver,
+    again: bool,
+    workers: Workers,
 ) -> Transfer:
     with closing(RunFile.read(run)) as file:
         digest, labels, environment = file.content_digest(), file.labels, file.header["environment"]
@@ -168,7 +180,7 @@ def _transfer(
         source=str(environment["victim"]),
         target=victim.name,
         fingerprint=victim.fingerprint(),
-        examples=tuple(sorted(_score(successes, victim, numbers, observer), key=lambda moved: moved.key)),
+        examples=_moved(successes, victim, numbers, observer, workers),
     )
     _write(where, found)
     return found
@@ -191,9 +203,42 @@ def stored_transfers(run: str | Path) -> list[Transfer]:
     return [transfer for transfer in found if transfer is not None]
 
 
-def _score(
-    successes: list[Result], victim: Victim, numbers: list[int], observer: ProgressObserver
-) -> Iterator[Moved]:
+def _moved(
+    successes: list[Result],
+    victim: Victim,
+    numbers: list[int],
+    observer: ProgressObserver,
+    workers: Workers,
+) -> tuple[Moved, ...]:
+    if workers.in_this_process:
+        moved = _score(successes, victim, numbers)
+    else:
+        opens = partial(_open, workers.sent(victim), numbers)
+        job = PortionJob(opens, partial(_unscored, victim.labels, numbers))
+        moved = workers.run(job, successes, remaining=len(successes))
+    found = []
+    for example in moved:
+        observer.advanced()
+        found.append(example)
+    return tuple(sorted(found, key=lambda example: example.key))
+
+
+def _open(sent: SentVictim, numbers: list[int]) -> DoPortion:
+    return partial(_score, victim=sent(), numbers=numbers)
+
+
+def _unscored(labels: Sequence[str], numbers: list[int], result: Result, error: str) -> Moved:
+    first = _first(result, labels, numbers)
+    return Moved(result.key, labels[numbers[result.label]], "", "", 0.0, 0.0, first, error)
+
+
+def _first(result: Result, labels: Sequence[str], numbers: list[int]) -> str:
+    """What the first model was made to say, in the other's words."""
+    said = decided(result.perturbed_probs)
+    return decision_name(labels, numbers[said] if said >= 0 else said)
+
+
+def _score(successes: list[Result], victim: Victim, numbers: list[int]) -> Iterator[Moved]:
     """The engine batches, de-duplicates and isolates texts that the model cannot read."""
     engine: Engine[list[Any]] = Engine({"victim": oracle_for(victim)})
     results = {result.key: result for result in successes}
@@ -201,11 +246,8 @@ def _score(
     for finished in engine.run(jobs):
         result = results[finished.key]  # type: ignore[index]
         label = numbers[result.label]
-        said = decided(result.perturbed_probs)
-        first = decision_name(victim.labels, numbers[said] if said >= 0 else said)
-        observer.advanced()
         if finished.value is None:
-            yield Moved(result.key, victim.labels[label], "", "", 0.0, 0.0, first, str(finished.error))
+            yield _unscored(victim.labels, numbers, result, str(finished.error))
             continue
         before, after = (row.tolist() for row in finished.value)
         yield Moved(
@@ -215,7 +257,7 @@ def _score(
             after=decision_name(victim.labels, decided(after)),
             p_before=before[label],
             p_after=after[label],
-            first=first,
+            first=_first(result, victim.labels, numbers),
         )
 
 

@@ -117,7 +117,7 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
                 fresh=fresh,
                 averages=_numbers(self.averages, "--averages"),
                 draws=self.draws,
-                workers=self.where(),
+                workers=self.where(self.workers),
                 settings=self.settings(),
                 label_map=self.mapped_labels(),
                 watcher=LiveWatcher(self.console()),

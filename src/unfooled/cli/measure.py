@@ -10,12 +10,12 @@ from typing import ClassVar
 import typer
 
 from unfooled.cli.command import argument, option
-from unfooled.cli.options import Output, TrustCode, print_json
+from unfooled.cli.options import Output, TrustCode, WorkerOptions, print_json
 from unfooled.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasureCommand(TrustCode, Output):
+class MeasureCommand(TrustCode, WorkerOptions, Output):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled measure runs/x
@@ -46,7 +46,7 @@ link-parser (Debian: link-grammar), picture needs Chromium.
             raise UserError("RUN is missing", "see unfooled measure --help; --list shows the measures")
         names = self.with_ or ("similarity", "edit-distance")
         with counting(self.console(), "measuring") as progress:
-            done = measure_run(self.folder, names, progress=progress)
+            done = measure_run(self.folder, names, progress=progress, workers=self.where(self.workers))
         with closing(RunFile.read(self.folder)) as file:
             found = {name: Mean.of(list(file.measured(name).values())) for name in done}
         if self.json:

@@ -182,25 +182,31 @@ class RowOptions(Command):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkerOptions(Command):
-    """Commands whose work several processes or machines can share."""
+class EngineOptions(Command):
+    """Commands that can have their work done elsewhere."""
 
-    workers: int = option(1, "Processes; one per core is best.", "-w", min=1)
-    engine: str = option("local", "Who runs them: local (this machine), or ray (a cluster).")
+    engine: str = option("local", "Who runs workers: local (this machine), or ray (a cluster).")
     address: str = option("local", "The Ray cluster: auto, local, or ray://host:port.")
     cpus_per_worker: float = option(1.0, "CPUs that a Ray worker takes.", min=0.0)
     gpus_per_worker: float = option(0.0, "GPUs that a Ray worker takes.", min=0.0)
 
-    def where(self) -> Workers:
+    def where(self, number: int) -> Workers:
         from unfooled.runs.workers.where import Workers
 
         return Workers(
-            number=self.workers,
+            number=number,
             engine=self.engine,
             address=self.address,
             cpus=self.cpus_per_worker,
             gpus=self.gpus_per_worker,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions(EngineOptions):
+    """Commands whose work several processes or machines can share."""
+
+    workers: int = option(1, "Processes; one per core is best.", "-w", min=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,12 +10,12 @@ import typer
 
 from unfooled.cli.command import Exit, argument, option
 from unfooled.cli.evaluate import NamedModels
-from unfooled.cli.options import print_json, slug
+from unfooled.cli.options import WorkerOptions, print_json, slug
 from unfooled.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replay(NamedModels):
+class Replay(NamedModels, WorkerOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled replay runs/x --models base=models/bert other=models/lstm
@@ -55,6 +55,7 @@ perturbed_text and label_name.
             label_map=self.mapped_labels(),
             watcher=LiveWatcher(self.console()),
             restart=self.restart,
+            workers=self.where(self.workers),
         )
         if self.json:
             print_json([model.to_dict() for model in replayed])

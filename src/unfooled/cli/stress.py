@@ -68,7 +68,7 @@ Then: unfooled gate runs/worst --min-aua 0.4 · unfooled leaderboard runs/* -o p
                 every=self.every,
                 without=self.without,
                 everywhere=self.everywhere() | ({"words": self.words} if self.words else {}),
-                workers=self.where(),
+                workers=self.where(self.workers),
                 settings=self.settings(),
                 label_map=self.mapped_labels(),
                 draws=self.draws,

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 import typer
 
 from unfooled.cli.command import Exit, argument, option
-from unfooled.cli.options import LabelMap, ModelOptions, Output, print_json
+from unfooled.cli.options import LabelMap, ModelOptions, Output, WorkerOptions, print_json
 
 if TYPE_CHECKING:
     from unfooled.checks.transfer import Transfer
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransferTexts(LabelMap, ModelOptions, Output):
+class TransferTexts(LabelMap, ModelOptions, WorkerOptions, Output):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled transfer --from runs/x --to models/lstm
@@ -42,7 +42,14 @@ Examples:
             for model in (*self.to, *self.more):
                 victim = self.load_model(model)
                 found += [
-                    transfer(run, victim, label_map=self.mapped_labels(), observer=bars, again=self.again)
+                    transfer(
+                        run,
+                        victim,
+                        label_map=self.mapped_labels(),
+                        observer=bars,
+                        again=self.again,
+                        workers=self.where(self.workers),
+                    )
                     for run in self.runs
                 ]
         if self.json:

@@ -23,9 +23,10 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 from unfooled.core.result import Result, decided
 from unfooled.errors import ResourceError, UnfooledError
@@ -35,6 +36,8 @@ from unfooled.runs import sealed
 from unfooled.runs.attack import Run, run_folder
 from unfooled.runs.file import MEASURES, RunFile, _explained
 from unfooled.runs.lock import Lock
+from unfooled.runs.workers.portions import PortionJob
+from unfooled.runs.workers.where import Workers
 
 _BATCH = 256
 
@@ -124,9 +127,15 @@ def measure(run: Run | str | Path, *names: str) -> dict[str, dict[int, float]]:
 
 
 def measure_run(
-    run: Path, names: Sequence[str], *, progress: Callable[[int, int], None] = lambda done, total: None
+    run: Path,
+    names: Sequence[str],
+    *,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    workers: Workers | None = None,
 ) -> list[str]:
     """Measure what the run has not measured yet; returns the full names."""
+    workers = workers or Workers()
+    workers.connect()
     wanted = [parse_measure(name) for name in dict.fromkeys(names)]
     for measure, full in wanted:
         if measure.oracle:
@@ -137,16 +146,50 @@ def measure_run(
         total = len(wanted) * sum(1 for _ in fallen(file))
     with writing_measures(path) as put:
         done = 0
-        for measure, full in wanted:
-            ask = _opened(measure, full)
+        for _, full in wanted:
             with closing(RunFile.read(run)) as file:
-                results = fallen(file)
-                while batch := list(islice(results, _BATCH)):
-                    new = [result for result in batch if result.key not in before[full]]
-                    put(_rows(measure, full, ask, new))
-                    done += len(batch)
+                done += len(before[full])
+                left = total // len(wanted) - len(before[full])
+                new = (result for result in fallen(file) if result.key not in before[full])
+                for measured in _measured(full, new, left, workers):
+                    put([row for rows in measured for row in rows.rows])
+                    done += len(measured)
                     progress(done, total)
     return [full for _, full in wanted]
+
+
+class _Measured(NamedTuple):
+    """What was measured of one text."""
+
+    key: int
+    rows: list[MeasureRow]
+
+
+def _measured(full: str, results: Iterator[Result], left: int, workers: Workers) -> Iterator[list[_Measured]]:
+    """Batches of what was measured."""
+    if workers.in_this_process:
+        measured = _open(full)
+        while portion := list(islice(results, _BATCH)):
+            yield measured(portion)
+        return
+    if left:
+        job = PortionJob(partial(_open, full), _lost, window=_BATCH)
+        found = workers.run(job, results, remaining=left)
+        while batch := list(islice(found, _BATCH)):
+            yield batch
+
+
+def _open(full: str) -> Callable[[list[Result]], list[_Measured]]:
+    measure, _ = parse_measure(full)
+    ask = _opened(measure, full)
+    return lambda results: [
+        _Measured(result.key, _rows(full, result.key, value))
+        for result, value in zip(results, measure.values(ask, results), strict=True)
+    ]
+
+
+def _lost(result: Result, cause: str) -> NoReturn:
+    raise ResourceError(f"row {result.key} cannot be measured: {cause}", "leave this measure out")
 
 
 @contextmanager
@@ -205,12 +248,8 @@ def _nobody(items: Sequence[Any]) -> list[Any]:
     raise UnfooledError("this measure declares no oracle to ask")
 
 
-def _rows(measure: Measure, full: str, ask: Ask, results: Sequence[Result]) -> list[MeasureRow]:
-    rows: list[MeasureRow] = []
-    for result, value in zip(results, measure.values(ask, results), strict=True):
-        if isinstance(value, Mapping):
-            rows.append((full, result.key, float(sum(value.values()))))
-            rows += [(f"{full}/{part}", result.key, float(number)) for part, number in value.items()]
-        else:
-            rows.append((full, result.key, value))
-    return rows
+def _rows(full: str, key: int, value: float | Mapping[str, float]) -> list[MeasureRow]:
+    if not isinstance(value, Mapping):
+        return [(full, key, value)]
+    parts = [(f"{full}/{part}", key, float(number)) for part, number in value.items()]
+    return [(full, key, float(sum(value.values()))), *parts]

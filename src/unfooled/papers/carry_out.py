@@ -40,6 +40,7 @@ from unfooled.papers.stages import (
 from unfooled.plugins import registry
 from unfooled.runs.attack import attack
 from unfooled.runs.file import RunFile
+from unfooled.runs.workers.where import Workers
 from unfooled.training.class_words import count_class_words
 from unfooled.training.record import FILE as RECORD
 from unfooled.training.record import has_weights, read_record
@@ -165,9 +166,10 @@ def _attack(stage: AttackStage, runner: StageRunner, folder: Path) -> None:
             keys=keys,
             settings=Settings(seed=stage.seed),
             observer=observer,
+            workers=runner.workers,
         )
     if stage.measures:
-        measure_run(folder / RUN, stage.measures)
+        measure_run(folder / RUN, stage.measures, workers=runner.workers)
 
 
 def _rows(stage: AttackStage, runner: StageRunner) -> set[int]:
@@ -204,7 +206,14 @@ def _show(stage: ShowStage, runner: StageRunner, folder: Path) -> None:
         return
     asked = Votes(victim, draws=stage.draws) if stage.draws else victim
     with runner.watcher.attacking(stage.name) as observer:
-        replay(samples.values(), asked, out=folder / RUN, name=stage.samples or "rows", observer=observer)
+        replay(
+            samples.values(),
+            asked,
+            out=folder / RUN,
+            name=stage.samples or "rows",
+            observer=observer,
+            workers=Workers() if stage.draws else runner.workers,  # draws follow one after the other
+        )
 
 
 def _labels(folder: Path) -> tuple[str, ...]:
@@ -254,7 +263,8 @@ def _value(example: Example) -> TextValue:
 @do.register(TransferStage)
 def _transfer(stage: TransferStage, runner: StageRunner, folder: Path) -> None:
     try:
-        found = transfer(runner.done[stage.run].folder / RUN, runner.model(stage.model))
+        run = runner.done[stage.run].folder / RUN
+        found = transfer(run, runner.model(stage.model), workers=runner.workers)
     except RunFileError:
         write_json(folder / NUMBERS, {"fooled": {}}, indent=1)  # nothing fooled the first model
         return

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import typer
 
-from unfooled.cli.command import Command, Exit, argument, interrupted, option
+from unfooled.cli.command import Exit, argument, interrupted, option
+from unfooled.cli.options import EngineOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +27,7 @@ WORKERS = {"small": 2}  # the scale that is meant for two cores
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reproduce(Command):
+class Reproduce(EngineOptions):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled reproduce lstm-jsma --scale small
@@ -73,7 +74,7 @@ Everything is kept in WORK: repeat the command to go on after a stop.
                 done = reproduce(
                     paper,
                     **given,
-                    workers=self.workers or WORKERS.get(self.scale, 1),
+                    workers=self.where(self.workers or WORKERS.get(self.scale, 1)),
                     watcher=cast("StageObserver", StageLines(console, paper.name)),
                 )
             except KeyboardInterrupt:

@@ -19,6 +19,7 @@ from unfooled.papers.plans import NAMES, find_paper
 from unfooled.papers.provenance import provenance
 from unfooled.papers.runner import StageObserver, StageRunner
 from unfooled.papers.workers import helpers
+from unfooled.runs.workers.where import Workers
 
 SUMMARY = "README.md"  # what a folder shows first
 _JUDGED = ("claim", "paper", "measured", "judgement")
@@ -68,7 +69,7 @@ def reproduce(
     out: str | Path = "reproduction",
     data: str | Path | None = None,
     so_far: bool = False,
-    workers: int = 1,
+    workers: int | Workers = 1,
     watcher: StageObserver | None = None,
 ) -> Reproduction:
     """Do what `paper` did, at a scale, and write OUT/PAPER.md, .html and .json.
@@ -77,19 +78,25 @@ def reproduce(
     the folder of data sets, by default $UNFOOLED_DATA. `so_far` runs nothing and judges what is finished;
     what no finished stage measures keeps the judgement of the page in `out`, marked as an earlier one.
     `workers` processes do stages that do not need each other side by side; a script that asks for more than
-    one needs its calls below `if __name__ == "__main__":`.
+    one needs its calls below `if __name__ == "__main__":`. On a Ray cluster stages follow one another,
+    and the workers share the examples of each.
     """
     chosen = find_paper(paper) if isinstance(paper, str) else paper
     size = require_scale(scale)
     plan = chosen.plan(size)
-    runner = StageRunner(Path(work), _root(data), watcher)
+    workers = Workers.of(workers)
+    elsewhere = workers.engine != "local"
+    if elsewhere and not so_far:
+        workers.connect()
+    runner = StageRunner(Path(work), _root(data), watcher, workers if elsewhere else None)
     folder = Path(out).expanduser()
     _require(chosen, size, runner, folder, so_far=so_far)
     if so_far:
         done = runner.look_up(plan.stages)
     else:
+        number = 1 if elsewhere else workers.number
         with helpers(
-            _useful(workers, plan, runner) - 1, plan.stages, runner.work, runner.data_root, runner.watcher
+            _useful(number, plan, runner) - 1, plan.stages, runner.work, runner.data_root, runner.watcher
         ):
             done = runner.carry_out(plan.stages)
     if not done:
@@ -120,8 +127,6 @@ def reproduce(
 
 def _useful(workers: int, plan: Plan, runner: StageRunner) -> int:
     """No more than there are stages to do."""
-    if workers < 1:
-        raise UserError(f"there is no reproduction with {workers} workers", "ask for at least one")
     return 1 if workers == 1 else max(1, min(workers, runner.unfinished(plan.stages)))
 
 

@@ -43,6 +43,7 @@ from unfooled.resources import store
 from unfooled.resources.vectors import NAMES as VECTORS
 from unfooled.runs.attack import Observer
 from unfooled.runs.lock import Lock
+from unfooled.runs.workers.where import Workers
 from unfooled.training.observer import TrainObserver
 from unfooled.victims.loading import load_victim
 
@@ -84,7 +85,14 @@ class Done:
 class StageRunner:
     """`work` keeps what was done; `data` is the folder of data sets, by default $UNFOOLED_DATA."""
 
-    def __init__(self, work: Path, data: Path | None = None, watcher: StageObserver | None = None) -> None:
+    def __init__(
+        self,
+        work: Path,
+        data: Path | None = None,
+        watcher: StageObserver | None = None,
+        workers: Workers | None = None,
+    ) -> None:
+        self.workers = workers or Workers()  # that share the examples of a stage
         self.work = work.expanduser().resolve()
         self.watcher = watcher or StageObserver()
         given = data or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)

@@ -8,16 +8,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from unfooled.core.recipe import Recipe
 from unfooled.core.result import Example, Result
-from unfooled.core.session import Life, Session, SessionParts, Settings, require_resources
-from unfooled.core.victim import Victim
+from unfooled.core.session import Life, Session, Settings, require_resources
 from unfooled.errors import UserError, VictimError
-from unfooled.runs.workers.portable import Reload
-from unfooled.trust import Trust, granted, trusting
+from unfooled.runs.workers.portable import SentVictim
+from unfooled.trust import Trust, granted
 
 LOOK = 1.0  # seconds between two reports of how far a worker is
 
@@ -117,44 +116,29 @@ def told(error: Exception) -> UserError:
 
 @dataclass(frozen=True)
 class AttackJob:
-    """A session: a victim and a recipe. `expected` holds fingerprints of what must be the same elsewhere."""
+    """A session: a victim and a recipe. `resources` are fingerprints that must be the same elsewhere."""
 
-    trust: Trust
-    victim: Victim | Reload
+    victim: SentVictim
     recipe: Recipe
     settings: Settings
     known_good: Hashable
-    expected: Mapping[str, Any] | None = None
-
-    @classmethod
-    def of(
-        cls, parts: SessionParts, victim: Victim | Reload, expected: Mapping[str, Any] | None = None
-    ) -> AttackJob:
-        return cls(granted(), victim, parts.recipe, parts.settings, parts.known_good, expected)
+    resources: Mapping[str, str] = field(default_factory=dict)
+    trust: Trust = field(default_factory=granted)
 
     @property
     def window(self) -> int:
         return self.settings.window
 
     def open(self) -> Runner:
-        # A worker trusts what its parent trusts.
-        trust = self.trust
-        with trusting(pickle=trust.pickle, remote_code=trust.remote_code, types=trust.types):
-            victim = self.victim() if isinstance(self.victim, Reload) else self.victim
-            self._require_same(victim)
+        with self.trust.here():  # a worker trusts what its parent trusts
+            victim = self.victim()
+            self._require_same_resources()
             return _AttackRunner(Session(victim, self.recipe, self.settings, known_good=self.known_good))
 
-    def _require_same(self, victim: Victim) -> None:
-        if self.expected is None:
-            return
-        if victim.fingerprint() != self.expected["victim"]:
-            raise VictimError(
-                f"{victim.name} is another model than on the machine that started the run",
-                "put the same files on every machine",
-            )
-        resources = require_resources(self.recipe)
-        for name, fingerprint in self.expected["resources"].items():
-            if resources.get(name) != fingerprint:
+    def _require_same_resources(self) -> None:
+        here = require_resources(self.recipe) if self.resources else {}
+        for name, fingerprint in self.resources.items():
+            if here.get(name) != fingerprint:
                 raise VictimError(
                     f"the resource {name} is not that of the machine that started the run",
                     "put the same files on every machine",

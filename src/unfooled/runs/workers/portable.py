@@ -36,3 +36,20 @@ def portable(victim: Victim, dumps: Callable[[Any], bytes] = pickle.dumps) -> Vi
             f"{victim.name} cannot be sent to worker processes: {error}",
             "use workers=1, or load the victim by path or `module:function` so that each worker can load it",
         ) from error
+
+
+@dataclass(frozen=True)
+class SentVictim:
+    """A victim on its way; with a `fingerprint`, what arrives must be the model that was sent."""
+
+    victim: Victim | Reload
+    fingerprint: str = ""
+
+    def __call__(self) -> Victim:
+        victim = self.victim() if isinstance(self.victim, Reload) else self.victim
+        if self.fingerprint and victim.fingerprint() != self.fingerprint:
+            raise VictimError(
+                f"{victim.name} is another model than on the machine that started the run",
+                "put the same files on every machine",
+            )
+        return victim

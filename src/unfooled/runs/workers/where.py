@@ -8,10 +8,11 @@ from typing import Any
 
 from unfooled.core.result import Example, Result
 from unfooled.core.session import Life, SessionParts, require_resources
+from unfooled.core.victim import Victim
 from unfooled.errors import DataError, UserError
 from unfooled.runs.workers.job import AttackJob, Job
 from unfooled.runs.workers.pool import Pool, Transport
-from unfooled.runs.workers.portable import portable
+from unfooled.runs.workers.portable import SentVictim, portable
 
 ENGINES = ("local", "ray")
 
@@ -97,21 +98,20 @@ class Workers:
         on_start(pool.life)
         return pool.run()
 
-    def sent(self, victim: Any) -> Any:
+    def sent(self, victim: Victim) -> SentVictim:
         """The victim as it gets to the workers: by name, or by value."""
-        if self.engine == "ray":
-            from unfooled.runs.workers.cluster import dumps
+        if self.engine != "ray":
+            return SentVictim(portable(victim))
+        from unfooled.runs.workers.cluster import dumps
 
-            return portable(victim, dumps)
-        return portable(victim)
+        return SentVictim(portable(victim, dumps), victim.fingerprint())  # each machine has files of its own
 
 
 def attack_in_workers(
     parts: SessionParts, examples: Iterable[Example | None], workers: Workers, **how: Any
 ) -> Iterator[Result]:
     """Like `Session.attack`, in several workers; `how` is what `Workers.run` takes."""
-    expected = None
-    if workers.engine == "ray":  # whose machines have files of their own
-        expected = {"victim": parts.victim.fingerprint(), "resources": require_resources(parts.recipe)}
-    job = AttackJob.of(parts, workers.sent(parts.victim), expected)
+    victim, recipe, settings, known_good = parts
+    resources = require_resources(recipe) if workers.engine == "ray" else {}
+    job = AttackJob(workers.sent(victim), recipe, settings, known_good, resources)
     return workers.run(job, examples, **how)
