@@ -56,6 +56,7 @@ class Attempt:
         self.note = ""  # why a search gave up, where that is not obvious
         self.facts: dict[str, float] = {}  # what else a search found out; written into the result
         self.watch: Watch | None = None  # told of every score; changes nothing
+        self.asking: Any = None  # the recipe's way to put its questions; None: constraints, then the victim
         self._charged: set[Hashable] = set()
         self._tried: set[Hashable] = set()
         self._known: dict[Hashable, Any] = {}
@@ -123,16 +124,30 @@ class Attempt:
                 candidate._replace(similarity=similarities[i])
                 for candidate, i in zip(scored, places, strict=True)
             ]
-        if not probe and scored:
-            self._tried.update(keys[place] for place in places)
-            self.best = most_similar([*scored, *([self.best] if self.best else [])])
-            if self.abstained is None:
-                self.abstained = next((text for text in scored if _is_tie(text.probs)), None)
-        if self.watch is not None:
-            self.watch(scored, probe)
+        if probe:
+            self._show(scored, probe)
+        else:
+            self.admit(scored)
         if refused:
             raise self.spent()
         return scored
+
+    def admit(self, scored: Sequence[Scored], *, unchecked: Sequence[Scored] = ()) -> None:
+        """These texts may become the result: no constraint is left that could refuse them.
+
+        A search that asks the victim first scores texts as probes and admits those that pass. `unchecked`
+        ones, which it had no need to check, count as tried all the same.
+        """
+        self._tried.update(_brief(each.text.value) for each in (*scored, *unchecked))
+        if scored:
+            self.best = most_similar([*scored, *([self.best] if self.best else [])])
+            if self.abstained is None:
+                self.abstained = next((text for text in scored if is_tie(text.probs)), None)
+        self._show(scored, False)
+
+    def _show(self, scored: Sequence[Scored], probe: bool) -> None:
+        if self.watch is not None:
+            self.watch(scored, probe)
 
     def look(self, oracle: str, questions: Mapping[Hashable, Text | None]) -> Program[list[Any]]:
         """Ask an oracle that runs the victim in its own way; one answer per question, in order.
@@ -195,7 +210,8 @@ def most_similar(texts: Sequence[Scored]) -> Scored:
     return max(texts, key=rank)
 
 
-def _is_tie(probs: Row) -> bool:
+def is_tie(probs: Row) -> bool:
+    """Whether several classes share the highest probability: the victim decides for none."""
     return len(probs) > 1 and int((probs == probs.max()).sum()) > 1
 
 
@@ -263,7 +279,7 @@ def conclude(a: Attempt, outcome: Outcome, start: Scored | None, final: Scored |
         # A search that comes back with nothing may have met a tie on its way.
         edited = final is not None and final.text.value != a.original.value
         tie = final if edited else a.abstained
-        if tie is not None and _is_tie(tie.probs):
+        if tie is not None and is_tie(tie.probs):
             outcome, final, note = "abstained", tie, note or "the victim was brought to a tie"
     end, text = final or start, a.original
     return Result(

@@ -274,6 +274,7 @@ class Session:
             a: Attempt = goal.attempt_on(example, **shared)
         else:
             a = Attempt(example.text(), example.label, goal, **shared)
+        a.asking = self.recipe.asking
         program = live(a, self.recipe.search, max_words=self.settings.max_words)
         return _with_uncleaned(program, example) if example.uncleaned else program
 
