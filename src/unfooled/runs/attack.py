@@ -33,8 +33,10 @@ from unfooled.data.loading import Given
 from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
 from unfooled.progress import ProgressObserver
+from unfooled.runs.asking import Ways, settle_asking
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
+from unfooled.runs.order import Order
 from unfooled.runs.task import Examples, Task, task_for
 from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.preflight import Preflight
@@ -131,6 +133,9 @@ def attack(
     final: bool = False,
     observer: Observer | None = None,
     restart: bool = False,
+    order: Order = "constraints-first",
+    surrogate: str | None = None,
+    surrogate_queries: int | None = None,
 ) -> Run:
     """Attack every example of `data` and return the finished run.
 
@@ -146,6 +151,10 @@ def attack(
     scored and not attacked. `rows` bounds the rows that are read, of whatever class. `keys`
     attacks only these examples; other keys may follow later into the same run. `final` fixes the number of
     rows: the run cannot grow, and the gate may use the narrower interval of a single look.
+
+    `order` says whether constraints or the victim are asked first, or that their costs decide (`auto`): the
+    texts are the same. `surrogate` chooses the questions by a model that is fitted on the victim's answers
+    (`auto`, on up to `surrogate_queries` of them), or by the one at that path.
 
     Example:
 
@@ -198,9 +207,24 @@ def attack(
     for warning in warnings:
         observer.note(warning)
 
+    asked = settle_asking(
+        Ways(order, surrogate, surrogate_queries, out, restart),
+        recipe,
+        victim,
+        whole,
+        sample,
+        seed=settings.seed,
+        rows=total if keys is None else len(keys),
+        victim_seconds=report.seconds_per_text,
+        opened=opened,
+        tell=observer.note,
+    )
+    recipe, notices = asked.recipe, [*notices, *asked.notices]
+    resources |= asked.resources
+
     header = {
         "identity": {
-            "recipe": recipe.to_json(),
+            "recipe": asked.kept.to_json(),
             "victim": victim.fingerprint(),
             "data": whole.fingerprint(),
             "labels": list(victim.labels),
@@ -219,6 +243,8 @@ def attack(
         )
     file, held = _opened(out, header, restart)
     with file:
+        if asked.counters:
+            file.set_counters(asked.counters)
         examples = _unfinished(_chosen(iter(dataset), keys), file)
         low, high = dataset.nth_key(0), dataset.nth_key(total - 1)
         if keys is None and dataset is whole:

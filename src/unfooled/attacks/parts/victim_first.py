@@ -18,6 +18,7 @@ from unfooled.attacks.parts.search import Explore, Pass, Propose, Step, Ties, al
 from unfooled.core.attempt import Attempt, Scored, is_tie
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe, with_asking
+from unfooled.core.victim import CLASSIFICATION
 from unfooled.errors import UnknownNameError
 
 
@@ -40,10 +41,17 @@ def with_victim_first(recipe: Recipe) -> Recipe:
     return with_asking(recipe, VictimFirst())
 
 
-def cannot_turn(recipe: Recipe) -> str:
-    """Why the order of the questions is fixed; nothing where it is not."""
+def cannot_guide(recipe: Recipe) -> str:
+    """Why its questions can be put in no other way; nothing where they can."""
     if not getattr(recipe.search, "turns", False):
         return "its search is not the greedy one that keeps a word's best option"
+    return "" if recipe.task == CLASSIFICATION else "its victims choose no classes"
+
+
+def cannot_turn(recipe: Recipe) -> str:
+    """Why the order of the questions is fixed; nothing where it is not."""
+    if reason := cannot_guide(recipe):
+        return reason
     if not split(getattr(recipe.search, "constraints", ()))[1]:
         return "the last of its constraints asks no model"
     return ""
