@@ -173,6 +173,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "edit": "unfooled.language.oracles:open_edit",
         "alike": "unfooled.language.oracles:open_alike",
         "polarity": "unfooled.language.oracles:open_polarity",
+        "surrogate": "unfooled.victims.surrogate:open_surrogate",
     },
     # What an oracle was when a run began, where its variant alone does not say it.
     "fingerprint": {
@@ -182,6 +183,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "fill": "unfooled.resources.fillmask:fingerprint",
         "fluency": "unfooled.resources.fluency:fingerprint",
         "grammar": "unfooled.resources.grammar:fingerprint",
+        "surrogate": "unfooled.victims.surrogate:fingerprint",
     },
     # Parts that a recipe may swap by name; see `core.recipe.load_part`.
     "importance": {

@@ -35,6 +35,7 @@ Examples:
   unfooled attack --model ./bert-dir --data tweets.csv --attack breaking-bert --importance random
   unfooled attack --model ./bert-dir --data mr.csv --attack bae --constraint fluency:6 --constraint grammar
   unfooled attack --model m.skops --data posts.csv --only offensive --threshold offensive=0.8 --limit 200
+  unfooled attack --model http://127.0.0.1:8000/predict --data d.csv --labels ham,spam --surrogate auto
   unfooled attack --model ./en-de --data test.en,test.de --attack typo --candidates table:typos.txt
   unfooled attack --model ./en-de --data test.en,test.de --attack targeted-keyword --target Hund
 """
@@ -70,6 +71,15 @@ Examples:
     price_per_token: float = option(0.0, "Price of a token: four characters of such a text.", min=0.0)
     max_cost: float | None = option(None, "Stop before the run costs more.", min=0.0)
     max_hours: float | None = option(None, "Stop after so many hours.", min=0.0)
+    order: str = option(
+        "constraints-first", "What is asked first: constraints-first, victim-first, or auto by their costs."
+    )
+    surrogate: str = option(
+        "none", "Fewer queries: auto fits a model of the victim first; PATH: one that is here; none."
+    )
+    surrogate_queries: int | None = option(
+        None, "Most queries that `--surrogate auto` fits on. [default: 2000]", min=1
+    )
     window: int = option(256, "Examples under attack at once; speed and memory only.", min=1)
 
     def run(self) -> int:
@@ -102,6 +112,9 @@ Examples:
                     observer=observer,
                     restart=self.restart,
                     caps=caps,
+                    order=self.order,  # type: ignore[arg-type]
+                    surrogate=self.surrogate,
+                    surrogate_queries=self.surrogate_queries,
                     **rows,
                 )
             except CapReachedError as reached:

@@ -58,6 +58,7 @@ class Attempt:
         self.facts: dict[str, float] = {}  # what else a search found out; written into the result
         self.curve: list[Point] | None = None  # of a search that goes on after a success; its list is filled
         self.watch: Watch | None = None  # told of every score; changes nothing
+        self.asking: Any = None  # the recipe's way to put its questions; None: constraints, then the victim
         self._charged: dict[Hashable, int] = {}  # which query each text was, from 1
         self._tried: set[Hashable] = set()
         self._known: dict[Hashable, Any] = {}
@@ -125,17 +126,32 @@ class Attempt:
                 candidate._replace(similarity=similarities[i])
                 for candidate, i in zip(scored, places, strict=True)
             ]
-        if not probe and scored:
-            self._tried.update(keys[place] for place in places)
-            self._follow(scored, [self._charged[keys[place]] for place in places])
-            self.best = most_similar([*scored, *([self.best] if self.best else [])])
-            if self.abstained is None:
-                self.abstained = next((text for text in scored if _is_tie(text.probs)), None)
-        if self.watch is not None:
-            self.watch(scored, probe)
+        if probe:
+            self._show(scored, probe)
+        else:
+            self.admit(scored)
         if refused:
             raise self.spent()
         return scored
+
+    def admit(self, scored: Sequence[Scored], *, unchecked: Sequence[Scored] = ()) -> None:
+        """These texts may become the result: no constraint is left that could refuse them.
+
+        A search that asks the victim first scores texts as probes and admits those that pass. `unchecked`
+        ones, which it had no need to check, count as tried all the same.
+        """
+        keys = [_brief(each.text.value) for each in scored]
+        self._tried.update(keys, (_brief(each.text.value) for each in unchecked))
+        if scored:
+            self._follow(scored, [self._charged[key] for key in keys])
+            self.best = most_similar([*scored, *([self.best] if self.best else [])])
+            if self.abstained is None:
+                self.abstained = next((text for text in scored if is_tie(text.probs)), None)
+        self._show(scored, False)
+
+    def _show(self, scored: Sequence[Scored], probe: bool) -> None:
+        if self.watch is not None:
+            self.watch(scored, probe)
 
     def look(self, oracle: str, questions: Mapping[Hashable, Text | None]) -> Program[list[Any]]:
         """Ask an oracle that runs the victim in its own way; one answer per question, in order.
@@ -210,7 +226,8 @@ def most_similar(texts: Sequence[Scored]) -> Scored:
     return max(texts, key=rank)
 
 
-def _is_tie(probs: Row) -> bool:
+def is_tie(probs: Row) -> bool:
+    """Whether several classes share the highest probability: the victim decides for none."""
     row = probs.tolist()  # asked often, and a list of few classes is several times as fast
     return len(row) > 1 and row.count(max(row)) > 1
 
@@ -279,7 +296,7 @@ def conclude(a: Attempt, outcome: Outcome, start: Scored | None, final: Scored |
         # A search that comes back with nothing may have met a tie on its way.
         edited = final is not None and final.text.value != a.original.value
         tie = final if edited else a.abstained
-        if tie is not None and _is_tie(tie.probs):
+        if tie is not None and is_tie(tie.probs):
             outcome, final, note = "abstained", tie, note or "the victim was brought to a tie"
     end, text = final or start, a.original
     return Result(

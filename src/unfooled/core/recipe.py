@@ -37,6 +37,7 @@ class Recipe:
     goal: Any  # a `Goal`, or what else its victims answer to
     search: Search
     needs: tuple[str, ...] = ("probabilities",)
+    asking: Any = None  # another way to put the same questions; None: constraints first, then the victim
 
     @property
     def full_name(self) -> str:
@@ -86,6 +87,8 @@ class Recipe:
         """Every part and setting, as a run file keeps them."""
         described = _to_json(self)
         assert isinstance(described, dict)
+        if self.asking is None:
+            del described["asking"]  # runs from before there was a choice go on as they began
         return described
 
 
@@ -251,6 +254,11 @@ def with_constraint(recipe: Recipe, part: Any) -> Recipe:
     return _marked(
         recipe, dataclasses.replace(recipe, search=dataclasses.replace(search, constraints=(*own, part)))
     )
+
+
+def with_asking(recipe: Recipe, asking: Any) -> Recipe:
+    """A copy that puts its questions in that way, and says so in its name."""
+    return dataclasses.replace(recipe, asking=asking, version=f"{recipe.version}+{asking.mark}")
 
 
 def _marked(old: Recipe, new: Recipe) -> Recipe:

@@ -309,6 +309,7 @@ class Session:
             a: Attempt = goal.attempt_on(example, **shared)
         else:
             a = Attempt(example.text(), example.label, goal, **shared)
+        a.asking = self.recipe.asking
         program = live(a, self.recipe.search, max_words=self.settings.max_words)
         if UNREAD in self.oracles:
             program = _with_unread(program, a.original.value)

@@ -190,6 +190,7 @@ class Summary:
     unread: Unread = NOTHING_CUT  # texts that are longer than the model reads
     warnings: tuple[str, ...] = ()  # of the look at the texts before the attack (see `coverage.py`)
     validity: Validity | None = None  # of a run that was judged (`unfooled judge`)
+    fitting: int = 0  # queries that a surrogate was fitted on before the attack; in no mean
 
     @property
     def total(self) -> int:
@@ -244,6 +245,7 @@ class Summary:
                 **{f"p{at}": _number(value) for at, value in self.query_percentiles.items()},
             },
             "similarity": self.similarity.to_dict(),
+            "fitting_queries": self.fitting,
             "draws": self.draws.to_dict(),
             "unreadable_flips": self.unreadable.to_dict(),
             "only": self.only or None,
@@ -344,6 +346,7 @@ def summarise(run: RunFile) -> Summary:
         tries=Tries(counted, few, none, bound),
         unread=Unread.of_texts(cut, sum(counts.values())),
         warnings=_warnings(header),
+        fitting=int((run.counters().get("fitting") or {}).get("asked", 0)),
         validity=_validity(run, own[counting], before[counting], after[counting], keys[counting]),
     )
 

@@ -126,6 +126,10 @@ def footnotes(summary: Summary) -> list[str]:
     lines = [f"sacrebleu {output.metric}: {output.signature}" for output in summary.outputs]
     if (judged := summary.validity) is not None:
         lines += _on_the_judge(judged)
+    if summary.fitting:
+        n = summary.queries.n
+        each = f": {summary.queries.value + summary.fitting / n:.1f} per example with them" if n else ""
+        lines.append(f"queries: {summary.fitting:,} more fitted the surrogate before the attack{each}")
     successes, measured = summary.counts["success"], summary.similarity.n
     if 0 < measured < successes:
         lines.append(

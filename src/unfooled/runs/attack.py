@@ -34,9 +34,11 @@ from unfooled.device import CPU, computes, described, resolved
 from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
 from unfooled.progress import ProgressObserver
+from unfooled.runs.asking import Ways, settle_asking
 from unfooled.runs.caps import Caps, Spending, spending_within
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
+from unfooled.runs.order import Order
 from unfooled.runs.shard import Shard
 from unfooled.runs.task import Examples, Task, task_for
 from unfooled.runs.workers.where import Workers
@@ -139,6 +141,9 @@ def attack(
     restart: bool = False,
     device: str | None = None,
     caps: Caps | None = None,
+    order: Order = "constraints-first",
+    surrogate: str | None = None,
+    surrogate_queries: int | None = None,
 ) -> Run:
     """Attack every example of `data` and return the finished run.
 
@@ -157,6 +162,10 @@ def attack(
     rows: the run cannot grow, and the gate may use the narrower interval of a single look. `device` is where
     models compute that are loaded here: auto, cpu, cuda, cuda:1, mps. `caps` bound what it may cost:
     `CapReachedError` says that it stopped there.
+
+    `order` says whether constraints or the victim are asked first, or that their costs decide (`auto`): the
+    texts are the same. `surrogate` chooses the questions by a model that is fitted on the victim's answers
+    (`auto`, on up to `surrogate_queries` of them), or by the one at that path.
 
     Example:
 
@@ -212,6 +221,20 @@ def attack(
     for warning in warnings:
         observer.note(warning)
 
+    asked = settle_asking(
+        Ways(order, surrogate, surrogate_queries, out, restart),
+        recipe,
+        victim,
+        whole,
+        sample,
+        seed=settings.seed,
+        rows=total if keys is None else len(keys),
+        victim_seconds=report.seconds_per_text,
+        opened=opened,
+        tell=observer.note,
+    )
+    recipe, notices = asked.recipe, [*notices, *asked.notices]
+    resources |= asked.resources
     where = resolved(settings.device)
     if where != CPU:
         observer.note(f"models compute on {described(where)}")
@@ -223,7 +246,7 @@ def attack(
 
     header = {
         "identity": {
-            "recipe": recipe.to_json(),
+            "recipe": asked.kept.to_json(),
             "victim": victim.fingerprint(),
             "data": whole.fingerprint(),
             "labels": list(victim.labels),
@@ -243,6 +266,8 @@ def attack(
         )
     file, held = _opened(out, header, restart)
     with file:
+        if asked.counters:
+            file.set_counters(asked.counters)
         examples = _unfinished(_chosen(iter(dataset), keys), file)
         low, high = (dataset.nth_key(0), dataset.nth_key(total - 1)) if total else (0, -1)
         if keys is None and dataset is whole:

@@ -87,7 +87,7 @@ def look_at(
 ) -> Coverage:
     """Look at the texts with the eyes of the attack. Oracles are taken from `opened`, or opened into it."""
     language = language_of(text.string for text in texts)
-    sources = list(_sources(recipe.search))
+    sources = list(sources_of(recipe.search))
     asked = _asked(sources)
     # The victim's own words are asked of the victim, and are never few.
     inside = {name for name in asked if name.partition(":")[0] in registry.names("inside")}
@@ -109,16 +109,16 @@ def look_at(
     )
 
 
-def _sources(part: Any) -> Iterator[Any]:
+def sources_of(part: Any) -> Iterator[Any]:
     """The outermost parts that propose words; what stands inside one is its own business."""
     if hasattr(part, "propose"):
         yield part
     elif isinstance(part, tuple):
         for inner in part:
-            yield from _sources(inner)
+            yield from sources_of(inner)
     elif dataclasses.is_dataclass(part) and not isinstance(part, type):
         for field in dataclasses.fields(part):
-            yield from _sources(getattr(part, field.name))
+            yield from sources_of(getattr(part, field.name))
 
 
 def _asked(part: Any) -> set[str]:

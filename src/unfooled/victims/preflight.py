@@ -49,6 +49,7 @@ class Preflight:
 
     victim: str
     checks: tuple[Check, ...]
+    seconds_per_text: float | None = None  # None where it was not measured
 
     @property
     def failed(self) -> tuple[Check, ...]:
@@ -99,7 +100,7 @@ def preflight(victim: Victim, texts: Sequence[TextValue], labels: Sequence[int])
     )
     checks.append(Check("capabilities", "ok", found))
     checks.append(Check("speed", "ok", f"{len(texts) / max(seconds, 1e-9):,.0f} texts per second"))
-    return Preflight(victim.name, tuple(checks))
+    return Preflight(victim.name, tuple(checks), seconds / max(1, asked))
 
 
 def _ask(victim: Victim, texts: Sequence[TextValue]) -> Probabilities:

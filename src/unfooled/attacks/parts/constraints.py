@@ -7,7 +7,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -38,6 +38,9 @@ class NextText(NamedTuple):
 
 
 class Constraint(Protocol):
+    """One that runs a model and judges each option by itself says so with `dear = True`: where the victim is
+    cheaper, it may be asked after it (`victim_first.py`)."""
+
     def allow(self, a: Attempt, now: Scored, options: Sequence[NextText], /) -> Program[list[NextText]]: ...
 
 
@@ -98,6 +101,7 @@ class SentenceSimilarity:
     how TextAttack reads it: without the full stop.
     """
 
+    dear: ClassVar[bool] = True
     threshold: float
     scale: Scale
     encoder: str = "minilm"

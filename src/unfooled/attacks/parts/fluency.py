@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from unfooled.attacks.parts.constraints import NextText, require_window
 from unfooled.core.attempt import Attempt, Scored
@@ -24,6 +24,7 @@ Measure = Literal["text", "per-unit", "perplexity"]
 class BesideReference:
     """Edited texts are asked about beside the texts that they are compared with."""
 
+    dear: ClassVar[bool] = True
     against: Against
     window: int | None
 

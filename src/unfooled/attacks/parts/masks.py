@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from unfooled.attacks.parts.constraints import Constraint, NextText
 from unfooled.attacks.parts.importance import Importance
 from unfooled.attacks.parts.search import (
+    Pass,
+    Propose,
     Ties,
     attackable,
-    exploring,
-    greedy,
-    keep_most_similar,
+    go_through,
     require_stopwords,
 )
 from unfooled.core.attempt import Attempt, Scored
@@ -174,6 +174,7 @@ def _cased(word: str, text: Text, index: int, move: Move) -> str:
 class MaskAndFill:
     """Go through the words once, the most important first; make the best edit at each, as the mode allows."""
 
+    turns: ClassVar[bool] = True  # its questions may be put in another order
     mode: Mode
     importance: Importance
     fill: FillMask
@@ -188,7 +189,11 @@ class MaskAndFill:
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         positions = attackable(start.text, self.stopwords, cased=self.stopwords_cased)
-        order = yield from self.importance.rank(a, start, positions)
+        words = Pass(positions, self.importance, self._steps, self.constraints, self.ties)
+        return (yield from go_through(a, start, words))
+
+    def _steps(self, order: Sequence[int]) -> tuple[Sequence[int], Propose[int]]:
+        """By their numbers: what happens at the first word, then at the second."""
         steps = [(word, moves) for word in order for moves in MODES[self.mode]]
         predictions = _AskedAhead(self.fill, steps, per_word=len(MODES[self.mode]))
 
@@ -197,8 +202,7 @@ class MaskAndFill:
             word, moves = steps[number]
             return self.fill.options(told, now.text, now.text.origin.index(word), moves)
 
-        explore = exploring(a, edit, self.constraints, ties=self.ties)
-        return (yield from greedy(start, range(len(steps)), explore, keep=keep_most_similar))
+        return range(len(steps)), edit
 
 
 class _AskedAhead:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from unfooled.attacks.parts.candidates import Candidates
 from unfooled.attacks.parts.constraints import Constraint, NextText
@@ -97,6 +97,54 @@ def allowed(
     return sorted(options, key=lambda option: option.text.string) if ties == "text" else options
 
 
+# -- one pass over the words, which recipes may ask about in more than one way ----------------------
+
+
+class Pass(NamedTuple):
+    """What a search that goes once through the words and keeps each one's best option is made of.
+
+    `steps` makes the steps, and what may be done at each, of the positions in the order that is decided.
+    `floor` is the text that an option must beat to be kept; None is the present one.
+    """
+
+    positions: Sequence[int]
+    importance: Importance
+    steps: Callable[[Sequence[int]], tuple[Sequence[Any], Propose[Any]]]
+    constraints: Sequence[Constraint]
+    ties: Ties = "nearest"
+    floor: Scored | None = None
+
+
+class Asking(Protocol):
+    """Another way to ask what a pass over the words needs to know; `mark` stands in the recipe's name."""
+
+    mark: ClassVar[str]
+
+    def go_through(self, a: Attempt, start: Scored, words: Pass, /) -> Program[Scored]: ...
+
+
+def go_through(a: Attempt, start: Scored, words: Pass) -> Program[Scored]:
+    """The words once, the most important first: as the recipe asks, else constraints before the victim."""
+    asking: Asking | None = a.asking
+    if asking is not None:
+        return (yield from asking.go_through(a, start, words))
+    return (yield from in_order(a, start, words, exploring))
+
+
+def in_order(
+    a: Attempt, start: Scored, words: Pass, exploring_by: Callable[..., Explore[Any]]
+) -> Program[Scored]:
+    """Rank the words by the recipe's importance, then take one step after the other."""
+    order = yield from words.importance.rank(a, start, words.positions)
+    steps, propose = words.steps(order)
+    explore = exploring_by(a, propose, words.constraints, ties=words.ties)
+
+    def keep(now: Scored, found: Sequence[Scored]) -> Scored:
+        return keep_most_similar(now, found, words.floor)
+
+    return (yield from greedy(start, steps, explore, keep=keep))
+
+
 # -- what is kept; max() keeps the first of equals, which is the tie rule --------------------------
 
 
@@ -158,6 +206,7 @@ class GreedySwap:
     or with `ties="text"` the text that sorts first.
     """
 
+    turns: ClassVar[bool] = True  # its questions may be put in another order
     importance: Importance
     candidates: Candidates
     constraints: tuple[Constraint, ...]
@@ -170,12 +219,13 @@ class GreedySwap:
         require_stopwords(self.stopwords)
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        positions = attackable(start.text, self.stopwords, cased=self.stopwords_cased)
-        order = yield from self.importance.rank(a, start, positions)
-        explore = exploring(a, replacing(a, self.candidates), self.constraints, ties=self.ties)
-        floor = None if self.accept == "better" else start
-
-        def keep(now: Scored, found: Sequence[Scored]) -> Scored:
-            return keep_most_similar(now, found, floor)
-
-        return (yield from greedy(start, order, explore, keep=keep))
+        propose = replacing(a, self.candidates)
+        words = Pass(
+            attackable(start.text, self.stopwords, cased=self.stopwords_cased),
+            self.importance,
+            lambda order: (order, propose),
+            self.constraints,
+            self.ties,
+            None if self.accept == "better" else start,
+        )
+        return (yield from go_through(a, start, words))

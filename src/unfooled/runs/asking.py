@@ -1,0 +1,129 @@
+"""How a run puts its questions, settled once before it begins: the order, or a surrogate that chooses.
+
+It is part of the recipe, and so of the run's identity: a run that goes on asks as it began.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from unfooled.core.program import AsyncOracle, Oracle
+from unfooled.core.recipe import Recipe
+from unfooled.core.result import Example
+from unfooled.core.session import require_resources
+from unfooled.core.victim import Victim
+from unfooled.errors import UserError
+from unfooled.runs.order import Order, asked_before, ordered, require_order
+from unfooled.runs.task import Examples
+
+
+class Ways(NamedTuple):
+    """What the user asked for, and where the run lies."""
+
+    order: Order = "constraints-first"
+    surrogate: str | None = None
+    queries: int | None = None
+    out: str | Path | None = None
+    restart: bool = False
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What the run does: `kept` is the recipe as its file keeps it."""
+
+    recipe: Recipe
+    kept: Recipe
+    notices: list[str] = field(default_factory=list)
+    resources: dict[str, str] = field(default_factory=dict)
+    counters: dict[str, Any] = field(default_factory=dict)
+
+
+def settle_asking(
+    ways: Ways,
+    recipe: Recipe,
+    victim: Victim,
+    data: Examples,
+    sample: Sequence[Example],
+    *,
+    seed: int,
+    rows: int,
+    victim_seconds: float | None,
+    opened: dict[str, Oracle | AsyncOracle],
+    tell: Callable[[str], None],
+) -> Settled:
+    """The recipe with its way to ask, and what to say of it. `sample` are rows that the victim answered."""
+    require_order(ways.order)
+    if ways.surrogate in (None, "none"):
+        turned, notice = ordered(
+            recipe,
+            ways.order,
+            victim_seconds=victim_seconds,
+            texts=[example.text() for example in sample],
+            opened=opened,
+            before=None if ways.restart else asked_before(ways.out),
+        )
+        if notice:
+            tell(notice)
+        return Settled(turned, turned, [notice] if notice else [])
+    if ways.order == "victim-first":
+        raise UserError("a surrogate has its own order of questions", "leave --order or --surrogate out")
+    settled = _guided(ways, recipe, victim, data, seed, rows, opened, tell)
+    for notice in settled.notices:
+        tell(notice)
+    return settled
+
+
+def _guided(
+    ways: Ways,
+    recipe: Recipe,
+    victim: Victim,
+    data: Examples,
+    seed: int,
+    rows: int,
+    opened: dict[str, Oracle | AsyncOracle],
+    tell: Callable[[str], None],
+) -> Settled:
+    from unfooled.runs import surrogate
+
+    if ways.surrogate != surrogate.AUTO:
+        named = surrogate.guided_by(recipe, str(ways.surrogate))
+        return Settled(named, named, resources=require_resources(named))
+    queries = surrogate.QUERIES if ways.queries is None else ways.queries
+    if queries < 1:
+        raise UserError(f"surrogate_queries={queries} fits nothing", "it is at least 1")
+    path = (Path(ways.out) if ways.out is not None else _scratch()) / surrogate.FILE
+    fitted = surrogate.fitted_for(
+        recipe,
+        victim,
+        data,
+        seed=seed,
+        queries=queries,
+        path=path,
+        restart=ways.restart,
+        opened=opened,
+        tell=tell,
+    )
+    guided = surrogate.guided_by_fitted(recipe, path, fitted)
+    kept = surrogate.as_kept(guided)
+    own = require_resources(guided)[guided.asking.asks[0]]
+    asked = int(fitted.facts["queries"])
+    return Settled(
+        guided,
+        kept,
+        surrogate.about(fitted, rows),
+        {kept.asking.asks[0]: own},
+        {surrogate.COUNTER: {"asked": asked, "computed": asked, "explained": fitted.facts["explained"]}},
+    )
+
+
+def _scratch() -> Path:
+    """For a run that is held in memory: the surrogate lives as long as the process."""
+    folder = tempfile.mkdtemp(prefix="unfooled-surrogate-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
