@@ -92,6 +92,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "masked": "unfooled.victims.impostors:load_masked",
         "fuse": "unfooled.defenses.saving:load_fuse",
         "five": "unfooled.defenses.saving:load_five",
+        "normalise": "unfooled.defenses.saving:load_normalise",
         "defense": "unfooled.defenses.saving:load_defense",
     },
     # Ways to harden a classifier; see `defenses.methods`.
@@ -102,6 +103,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "five": "unfooled.defenses.five:METHOD",
         "freelb": "unfooled.defenses.freelb:METHOD",
         "fuse": "unfooled.defenses.fuse:METHOD",
+        "normalise": "unfooled.defenses.normalise:METHOD",
         "retune": "unfooled.defenses.retune:METHOD",
     },
     # Attacks that an illusion of robustness does not survive; see `checks.illusions.checks`.
