@@ -40,14 +40,16 @@ def load_victim(
     trust_remote_code: bool = False,
     trust_types: Sequence[str] = (),
     thresholds: Mapping[str, float | str] | None = None,
+    flag: Sequence[str] = (),
     **options: Any,
 ) -> Victim:
     """Load the classifier that `spec` names.
 
     `labels` names the classes in the model's order. `trust_pickle` allows files that run code when they
     are opened, `trust_remote_code` Python that a model's folder brings, `trust_types` classes in a skops file
-    by their full names. `thresholds` are those of the deployed decision, by class (see `thresholds.py`). Any
-    further option belongs to the kind of victim; text is turned into the option's type.
+    by their full names. `thresholds` are those of the deployed decision, by class (see `thresholds.py`);
+    `flag` names classes that are blocked, and makes a filter that only says whether a text passes (see
+    `filtering.py`). Any further option belongs to the kind of victim; text is turned into the option's type.
 
     Example:
 
@@ -76,11 +78,15 @@ def load_victim(
         also = {"trust_remote_code": trust.remote_code, "trust_types": trust.types}
         also = {name: value for name, value in also.items() if value}
         victim.options = {"labels": names, "trust_pickle": trust.pickle, **also, **settled}
-    if not thresholds:
-        return victim
-    from unfooled.victims.thresholds import Thresholded
+    if thresholds:
+        from unfooled.victims.thresholds import Thresholded
 
-    return Thresholded(victim, thresholds)
+        victim = Thresholded(victim, thresholds)
+    if flag:
+        from unfooled.victims.filtering import Filter
+
+        victim = Filter(victim, flag)
+    return victim
 
 
 def as_victim(given: GivenVictim) -> Victim:
