@@ -85,6 +85,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "seq2seq": "unfooled.translation.victim:load",
         "http": "unfooled.victims.http.endpoint:load",
         "https": "unfooled.victims.http.endpoint:load",
+        "openai": "unfooled.victims.http.openai:load",
         # Planted fakes: models that look robust and are not.
         "overconfident": "unfooled.victims.impostors:load_overconfident",
         "noisy": "unfooled.victims.impostors:load_noisy",

@@ -21,8 +21,8 @@ SKLEARN_SUFFIXES = (".skops", ".joblib", ".pkl", ".pickle")
 
 FORMS = (
     "a model is one of: fake · python:package.module:function · sklearn:FILE.skops · "
-    "hf:FOLDER_OR_HUB_NAME · seq2seq:FOLDER_OR_HUB_NAME · https://HOST/PATH · fuse:MODEL · five:MODEL · "
-    "normalise:MODEL"
+    "hf:FOLDER_OR_HUB_NAME · seq2seq:FOLDER_OR_HUB_NAME · https://HOST/PATH · "
+    "openai:MODEL@URL · fuse:MODEL · five:MODEL · normalise:MODEL"
 )
 
 # Where a victim is asked for in Python, any of these will do.
