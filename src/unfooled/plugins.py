@@ -126,6 +126,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
     "suite": {
         "standard": "unfooled.checks.suites:STANDARD",
         "decisions": "unfooled.checks.suites:DECISIONS",
+        "ladder": "unfooled.checks.suites:LADDER",
         "whitebox": "unfooled.checks.suites:WHITEBOX",
     },
     # What a found text is like, one number each; see `metrics.measures`.
