@@ -93,6 +93,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "seq2seq": "unfooled.translation.victim:load",
         "http": "unfooled.victims.http.endpoint:load",
         "https": "unfooled.victims.http.endpoint:load",
+        "openai": "unfooled.victims.http.openai:load",
         # Planted fakes: models that look robust and are not.
         "overconfident": "unfooled.victims.impostors:load_overconfident",
         "noisy": "unfooled.victims.impostors:load_noisy",
@@ -100,6 +101,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "masked": "unfooled.victims.impostors:load_masked",
         "fuse": "unfooled.defenses.saving:load_fuse",
         "five": "unfooled.defenses.saving:load_five",
+        "normalise": "unfooled.defenses.saving:load_normalise",
         "defense": "unfooled.defenses.saving:load_defense",
     },
     # Ways to harden a classifier; see `defenses.methods`.
@@ -110,6 +112,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "five": "unfooled.defenses.five:METHOD",
         "freelb": "unfooled.defenses.freelb:METHOD",
         "fuse": "unfooled.defenses.fuse:METHOD",
+        "normalise": "unfooled.defenses.normalise:METHOD",
         "retune": "unfooled.defenses.retune:METHOD",
     },
     # Attacks that an illusion of robustness does not survive; see `checks.illusions.checks`.
@@ -131,6 +134,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
     "suite": {
         "standard": "unfooled.checks.suites:STANDARD",
         "decisions": "unfooled.checks.suites:DECISIONS",
+        "ladder": "unfooled.checks.suites:LADDER",
         "whitebox": "unfooled.checks.suites:WHITEBOX",
     },
     # What a found text is like, one number each; see `metrics.measures`.

@@ -15,14 +15,15 @@ Attacks and versions (`disguise.py` has the code points)
     smuggle-bidi        each word stored backwards, shown forwards.
     smuggle-width       @full-width forms, or @mathematical bold ones.
     smuggle-accents     @acute: an accent on every letter; @stroke: a stroke through it.
-    smuggle-tags        ASCII as tag characters, which nothing draws.
-    smuggle-emoji       bytes as variation selectors behind one emoji.
+    smuggle-tags        ASCII as tag characters, which nothing draws: @words, @decoded.
+    smuggle-emoji       bytes as variation selectors behind one emoji: @words, @decoded.
     leetspeak           a4 e3 i1 o0 s5 t7.
     spacing             @blanks, or @dots, between letters.
 
 `smuggle-tags` and `smuggle-emoji` hide the text from people and classifiers alike. That a classifier decides
 otherwise about nothing is no attack, unless a program behind it decodes the text: such flips are a class of
-their own ("unreadable") and never in the success rate.
+their own ("unreadable") and never in the success rate. `@decoded` is for a filter before a language model or
+another program that does decode: there such a flip is a success.
 
 Differences from the papers
     - Word by word: blanks, punctuation and emoji stay. A whole text reversed would be shown with its lines in
@@ -32,7 +33,7 @@ Differences from the papers
 
 from __future__ import annotations
 
-from unfooled.attacks.parts.disguise import Disguise, Kind, Rewrite
+from unfooled.attacks.parts.disguise import Disguise, HiddenRewrite, Kind, Rewrite
 from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.core.recipe import Recipe
 
@@ -42,7 +43,11 @@ _EGER = "Eger et al. 2019, arXiv:1903.11508"
 
 
 def _versions(name: str, summary: str, paper: str, kinds: dict[str, Kind]) -> dict[str, Recipe]:
-    searches = {version: Rewrite(disguise=Disguise(kind)) for version, kind in kinds.items()}
+    searches: dict[str, Rewrite] = {
+        version: Rewrite(disguise=Disguise(kind)) for version, kind in kinds.items()
+    }
+    if any(search.disguise.hides for search in searches.values()):
+        searches["decoded"] = HiddenRewrite(disguise=next(iter(searches.values())).disguise)
     return untargeted_versions(searches, name=name, summary=summary, paper=paper, needs=())
 
 

@@ -171,3 +171,57 @@ WHITEBOX = {
         needs=("probabilities", "gradients"),
     ),
 }
+
+# What somebody tries who wants a text through a filter: disguises of characters, which cost one question
+# each; then typos, synonyms and a language model, which search. `stress` leaves out what cannot be done.
+_DISGUISES = tuple(
+    SuiteAttack(attack)
+    for attack in (
+        "smuggle-zero-width@space",
+        "smuggle-homoglyph@intentional",
+        "smuggle-homoglyph@confusables",
+        "smuggle-width@mathematical",
+        "smuggle-width@full-width",
+        "smuggle-accents@acute",
+        "smuggle-accents@stroke",
+        "smuggle-bidi@words",
+        "spacing@dots",
+        "spacing@blanks",
+        "leetspeak@plain",
+    )
+)
+_HIDDEN = (SuiteAttack("smuggle-tags@decoded"), SuiteAttack("smuggle-emoji@decoded"))
+_SEARCHED = (
+    SuiteAttack("typos@random"),
+    SuiteAttack("typos@keyboard"),
+    _SYNONYMS,
+    SuiteAttack("bae-r@textattack"),
+)
+LADDER = {
+    "1": Suite(
+        name="ladder",
+        version="1",
+        summary="for a filter: disguises of characters at one question each, typos, synonyms, language model",
+        attacks=(*_DISGUISES, *_SEARCHED),
+        needs=("probabilities",),
+    ),
+    "program": Suite(
+        name="ladder",
+        version="program",
+        summary="as ladder@1, with hidden text: for a filter before a language model",
+        attacks=(*_HIDDEN, *_DISGUISES, *_SEARCHED),
+        needs=("probabilities",),
+    ),
+    "decisions": Suite(
+        name="ladder",
+        version="decisions",
+        summary="as ladder@1 for a filter that only says yes or no: disguises, single synonyms",
+        attacks=(*_DISGUISES, _ONE_SYNONYM),
+    ),
+    "program-decisions": Suite(
+        name="ladder",
+        version="program-decisions",
+        summary="as ladder@decisions, with hidden text: for a filter before a language model",
+        attacks=(*_HIDDEN, *_DISGUISES, _ONE_SYNONYM),
+    ),
+}

@@ -70,6 +70,10 @@ COMMANDS: Table = {
         "unfooled.cli.stress:StressCommand",
         "Attack a classifier with a suite of attacks and say what accuracy is left in the worst case.",
     ),
+    "guard": (
+        "unfooled.cli.guard:GuardCommand",
+        "Test a moderation, spam or injection filter as it is deployed: what gets through, at what price.",
+    ),
     "leaderboard": (
         "unfooled.cli.leaderboard:Leaderboard",
         "Write one page that ranks models by their worst case, from folders of `stress`.",

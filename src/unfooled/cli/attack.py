@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -36,6 +36,7 @@ Examples:
   unfooled attack --model ./bert-dir --data mr.csv --attack bae --constraint fluency:6 --constraint grammar
   unfooled attack --model m.skops --data posts.csv --only offensive --threshold offensive=0.8 --limit 200
   unfooled attack --model http://127.0.0.1:8000/predict --data d.csv --labels ham,spam --surrogate auto
+  unfooled attack --model m.skops --data posts.csv --goal evade:hate,offensive@0.8 --attack deepwordbug
   unfooled attack --model ./en-de --data test.en,test.de --attack typo --candidates table:typos.txt
   unfooled attack --model ./en-de --data test.en,test.de --attack targeted-keyword --target Hund
 """
@@ -59,7 +60,10 @@ Examples:
     constraint: tuple[str, ...] = option(
         (), "One more thing to respect: fluency:MOST_LOSS, grammar[:MOST_NEW_ERRORS]."
     )
-    only: str | None = option(None, "Attack rows of this class only; `any`: every class.")
+    only: str | None = option(
+        None, "Attack rows of this class only; `any`: every class.", "--only", "--only-label"
+    )
+    goal: str | None = option(None, "Pass a filter: evade:LABEL[@THRESHOLD], several separated by commas.")
     labels: str | None = option(None, "Victim's class names in its order, comma-separated.")
     label_map: str | None = option(None, "Data label=victim label, comma-separated.")
     victim_option: tuple[str, ...] = option((), "name=value for the victim's adapter.")
@@ -91,11 +95,14 @@ Examples:
         part = (f"part-{self.shard.replace('/', '-of-')}",) if self.shard else ()
         out = self.out or Path("runs") / slug(self.attack, self.model, self.data, *part)
         recipe = self.recipe()
-        victim = self.load_model(self.model)
+        victim = self.load_model(self.model, **self._evasion())
         dataset = _data(self, victim)
+        label_map = self.mapped_labels()
+        if self.goal:
+            dataset, label_map = _by_filter(dataset, victim, label_map), None
         caps = self.caps()
         if self.dry_run:
-            return self._tell_cost(victim, dataset, recipe, out, caps)
+            return self._tell_cost(victim, dataset, recipe, label_map, out, caps)
         with LiveObserver(self.console(), title=recipe.full_name) as observer:
             try:
                 run = attack(
@@ -107,7 +114,7 @@ Examples:
                     workers=self.where(self.workers),
                     settings=self.settings(window=self.window),
                     target=self.target,
-                    label_map=self.mapped_labels(),
+                    label_map=label_map,
                     final=self.final,
                     observer=observer,
                     restart=self.restart,
@@ -142,7 +149,9 @@ Examples:
             per_token=self.price_per_token,
         )
 
-    def _tell_cost(self, victim: Victim, data: Examples, recipe: Recipe, out: Path, caps: Caps) -> int:
+    def _tell_cost(
+        self, victim: Victim, data: Examples, recipe: Recipe, label_map: Any, out: Path, caps: Caps
+    ) -> int:
         from unfooled.checks.estimate import estimate
         from unfooled.report.costs import cost_lines
         from unfooled.report.live import LiveObserver
@@ -161,7 +170,7 @@ Examples:
                 pilot=self.pilot,
                 observer=observer,
                 target=self.target,
-                label_map=self.mapped_labels(),
+                label_map=label_map,
                 **self.rows(),
             )
         if self.json:
@@ -169,6 +178,21 @@ Examples:
         else:
             typer.echo("\n".join(cost_lines(found)))
         return Exit.DONE
+
+    def _evasion(self) -> dict[str, Any]:
+        """How the model is loaded where the goal is to pass it."""
+        if not self.goal:
+            return {}
+        from unfooled.victims.filtering import parse_goal
+
+        if self.only or self.target:
+            raise UserError(
+                "--goal contradicts --only and --target", "leave these out: blocked rows are attacked"
+            )
+        flag, thresholds = parse_goal(self.goal)
+        if thresholds and self.threshold:
+            raise UserError("the threshold is given twice", "write it in --goal, or with --threshold")
+        return {"flag": flag} | ({"thresholds": thresholds} if thresholds else {})
 
     def composed(self) -> Recipe:
         """The named recipe with the parts that options replace or add."""
@@ -178,12 +202,26 @@ Examples:
         recipe = super().composed()
         if self.only:
             recipe = only_class(recipe, self.only)
+        if self.goal:
+            from unfooled.victims.filtering import BLOCKED
+
+            recipe = only_class(recipe, BLOCKED)
         for kind in ("importance", "candidates"):
             if name := getattr(self, kind):
                 recipe = with_everywhere(recipe, kind, load_part(kind, name))
         for constraint in self.constraint:
             recipe = with_constraint(recipe, load_part("constraint", constraint))
         return recipe
+
+
+def _by_filter(data: Examples, victim: Victim, label_map: Mapping[str, str] | None) -> Examples:
+    from unfooled.data.dataset import Dataset
+    from unfooled.data.filtered import relabelled
+    from unfooled.victims.filtering import Filter
+
+    assert isinstance(data, Dataset)
+    assert isinstance(victim, Filter)
+    return relabelled(data, victim, label_map)
 
 
 def _data(options: Attack, victim: Victim) -> Examples:

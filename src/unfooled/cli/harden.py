@@ -49,6 +49,7 @@ Methods:
   fact: SWITCH alternatives of each text join its batch, with the same label
   fuse: votes over the text and its SWITCH alternatives
   five: votes over copies with noise on the embeddings of the most important words
+  normalise: undoes disguises of characters before the model reads the text
   augment: SWITCH alternatives, or samples of a finished attack, are added to the training rows
   adversarial-training: each epoch attacks the model as it is then, and trains on the texts that fooled it
   freelb: gradient steps on the input embeddings inside each batch

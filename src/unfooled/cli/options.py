@@ -144,14 +144,9 @@ class ModelOptions(Thresholds, TrustOptions):
         from unfooled.victims.loading import load_victim
 
         given = pairs(self.victim_option, "--victim-option")
+        more = {"thresholds": self.thresholds()} | more
         more |= {name: literal(value) for name, value in given.items()}
-        return load_victim(
-            spec,
-            labels=listed(self.labels),
-            trust_pickle=self.trust_pickle,
-            thresholds=self.thresholds(),
-            **more,
-        )
+        return load_victim(spec, labels=listed(self.labels), trust_pickle=self.trust_pickle, **more)
 
 
 @dataclass(frozen=True, kw_only=True)

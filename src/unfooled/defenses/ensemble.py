@@ -9,17 +9,16 @@ the wrapped victim when it reads the text as it stands.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
 
-from unfooled.batching import Meter
 from unfooled.core.questions import Counts, Numbers, Of, Pool, Readable, Reduce, WordVectors, mark
-from unfooled.core.victim import Probabilities, Reloadable, TextValue, Victim, digest, margins_of
+from unfooled.core.victim import Probabilities, TextValue, Victim
 from unfooled.defenses.switch import text_rng
 from unfooled.defenses.voting import Vote
+from unfooled.defenses.wrapper import Wrapper
 from unfooled.errors import CapabilityError
 from unfooled.victims.torch.whitebox import AttentionMaps, WhiteBoxVictim, WordEmbeddings, is_white_box
 
@@ -39,16 +38,14 @@ class EnsembleSettings(Protocol):
     def fresh(self) -> bool: ...
 
 
-class Ensemble(Reloadable):
-    """A classifier that answers by a vote. `method` and `settings` say all there is besides the model."""
+class Ensemble(Wrapper):
+    """A classifier that answers by a vote."""
 
-    method = ""
     batch_size = BATCH
+    settings: EnsembleSettings
 
     def __init__(self, model: Victim, settings: EnsembleSettings, *, name: str = "") -> None:
-        self.inner = model
-        self.settings = settings
-        self.name = name or f"{self.method}({model.name})"
+        super().__init__(model, settings, name=name)
         self.drawn = 0  # texts answered so far, for fresh random numbers
         if "probabilities" not in model.capabilities and settings.vote == "mean-logits":
             raise CapabilityError(
@@ -58,10 +55,6 @@ class Ensemble(Reloadable):
     # -- the victim --------------------------------------------------------------------------------
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        return self.inner.labels
-
-    @property
     def capabilities(self) -> frozenset[str]:
         return self.inner.capabilities | {"probabilities"}
 
@@ -69,11 +62,6 @@ class Ensemble(Reloadable):
     def stochastic(self) -> bool:
         """Whether the same text may get another answer the next time."""
         return self.settings.fresh
-
-    @property
-    def meter(self) -> Meter | None:
-        """Of the wrapped model, where it has one."""
-        return getattr(self.inner, "meter", None)
 
     def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
         if self.settings.fresh:
@@ -88,10 +76,6 @@ class Ensemble(Reloadable):
             answers[start : start + BATCH] = self._vote(batch, self._seeds(len(batch)))
         return answers
 
-    def fingerprint(self) -> str:
-        settings = json.dumps(dataclasses.asdict(self.settings), sort_keys=True)  # type: ignore[call-overload]
-        return digest(self.method, settings, self.inner.fingerprint())
-
     def redrawn(self, draw: int) -> Self:
         """The same defence with other random numbers; 0 means those that it has."""
         if not draw:
@@ -101,12 +85,6 @@ class Ensemble(Reloadable):
 
     def _like(self, settings: Any) -> Self:
         return type(self)(self.inner, settings, name=self.name)
-
-    def describe(self) -> dict[str, Any]:
-        """The settings and what they mean for this model; for tables and `defense.json`."""
-        scores = margins_of(self.inner)
-        settings: dict[str, Any] = dataclasses.asdict(self.settings)  # type: ignore[call-overload]
-        return settings | ({"scores": scores} if scores else {})
 
     # -- what a defence adds -----------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from unfooled.defenses.ensemble import Ensemble
+from unfooled.defenses.wrapper import Wrapper
 from unfooled.errors import UserError
 from unfooled.plugins import registry
 from unfooled.training import record
@@ -67,7 +67,7 @@ class Method:
     paper: str
     defaults: Mapping[str, Any] = field(hash=False, default_factory=dict)
     ranges: Mapping[str, Range | Choice] = field(hash=False, default_factory=dict)
-    victim: type[Ensemble] | None = None
+    victim: type[Wrapper] | None = None
     settings: type[Any] | None = None
     course: Callable[[Hardening], Course] | None = None
     add_rows: Callable[[Hardening], Prepared] | None = None

@@ -18,7 +18,15 @@ from unfooled.errors import VictimError
 from unfooled.resources.manifest import built_in
 from unfooled.victims.loading import split_spec
 
-_AROUND = ("five", "fuse", "overconfident", "noisy", "rounded", "masked")  # kinds that wrap another model
+_AROUND = (
+    "five",
+    "fuse",
+    "normalise",
+    "overconfident",
+    "noisy",
+    "rounded",
+    "masked",
+)  # kinds that wrap another model
 _FILES = ("defense", "hf", "seq2seq", "sklearn")  # kinds that are read from files
 _MODELS = ("switch_model",)  # settings that name a model
 _TABLES = ("table", "tagger", "encoder")  # settings that name a resource, or a file of the user's own

@@ -1,4 +1,5 @@
-"""Defended models on disk and by name: `fuse:MODEL`, `five:MODEL`, or a folder with `defense.json`.
+"""Defended models on disk and by name: `fuse:MODEL`, `five:MODEL`, `normalise:MODEL`, or a
+folder with `defense.json`.
 
     {"format": 1, "method": "five", "model": "../fact", "fingerprint": "…", "settings": {…}}
 
@@ -16,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.core.victim import Victim
-from unfooled.defenses.ensemble import Ensemble, own_settings
+from unfooled.defenses.ensemble import own_settings
 from unfooled.defenses.methods import Method, all_methods, find_method
 from unfooled.defenses.named import check_settings, named_model, opening, relative_settings, relative_spec
 from unfooled.defenses.settings import build, settle
+from unfooled.defenses.wrapper import Wrapper
 from unfooled.errors import UserError, VictimError
 from unfooled.files import write_json
 from unfooled.model_folder import LARGEST_CONFIG
@@ -27,9 +29,7 @@ from unfooled.plugins import unknown_name
 from unfooled.victims.loading import DEFENSE_FILE, load_victim
 
 
-def wrap(
-    method: str, model: Victim, settings: Mapping[str, Any] | None = None, *, name: str = ""
-) -> Ensemble:
+def wrap(method: str, model: Victim, settings: Mapping[str, Any] | None = None, *, name: str = "") -> Wrapper:
     """`method` around `model`; settings as text or in their own types."""
     chosen = _wrapper(method)
     assert chosen.victim is not None
@@ -49,14 +49,14 @@ def _wrapper(method: str) -> Method:
     return find_method(method)
 
 
-def save(victim: Ensemble, out: Path, *, model: str) -> None:
+def save(victim: Wrapper, out: Path, *, model: str) -> None:
     """Write `defense.json`; `model` is what the wrapped victim was loaded by."""
     content = {
         "format": 1,
         "method": victim.method,
         "model": relative_spec(model, out),
         "fingerprint": victim.inner.fingerprint(),
-        "settings": relative_settings(dataclasses.asdict(victim.settings), out),  # type: ignore[call-overload]
+        "settings": relative_settings(dataclasses.asdict(victim.settings), out),
         "described": victim.describe(),
     }
     out.mkdir(parents=True, exist_ok=True)
@@ -76,16 +76,23 @@ def loads_alone(out: Path) -> bool:
 
 def load_five(
     rest: str, *, labels: Sequence[str] | None = None, trust_pickle: bool = False, **options: Any
-) -> Ensemble:
+) -> Wrapper:
     """`MODEL`"""
     return _around("five", rest, labels, trust_pickle, options)
 
 
 def load_fuse(
     rest: str, *, labels: Sequence[str] | None = None, trust_pickle: bool = False, **options: Any
-) -> Ensemble:
+) -> Wrapper:
     """`MODEL`"""
     return _around("fuse", rest, labels, trust_pickle, options)
+
+
+def load_normalise(
+    rest: str, *, labels: Sequence[str] | None = None, trust_pickle: bool = False, **options: Any
+) -> Wrapper:
+    """`MODEL`"""
+    return _around("normalise", rest, labels, trust_pickle, options)
 
 
 def load_defense(
@@ -95,7 +102,7 @@ def load_defense(
     trust_pickle: bool = False,
     model: str = "",
     **options: Any,
-) -> Ensemble:
+) -> Wrapper:
     """`FOLDER` with a defense.json; options change what it says, `model=MODEL` names its model again"""
     folder = Path(rest).expanduser()
     saved = _read(folder)
@@ -117,7 +124,7 @@ def load_defense(
 
 def _around(
     method: str, rest: str, labels: Sequence[str] | None, trust_pickle: bool, options: Mapping[str, Any]
-) -> Ensemble:
+) -> Wrapper:
     if not rest:
         raise VictimError(
             f"{method}: says which defence, but not around which model", f"write {method}:MODEL"
@@ -135,7 +142,7 @@ def _around(
     return _wrapped(method, model, mine)
 
 
-def _wrapped(method: str, model: Victim, settings: Mapping[str, Any], *, name: str = "") -> Ensemble:
+def _wrapped(method: str, model: Victim, settings: Mapping[str, Any], *, name: str = "") -> Wrapper:
     try:
         return wrap(method, model, settings, name=name)
     except UserError as error:

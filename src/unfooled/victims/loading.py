@@ -22,7 +22,8 @@ SKLEARN_SUFFIXES = (".skops", ".joblib", ".pkl", ".pickle")
 
 FORMS = (
     "a model is one of: fake · python:package.module:function · sklearn:FILE.skops · "
-    "hf:FOLDER_OR_HUB_NAME · seq2seq:FOLDER_OR_HUB_NAME · https://HOST/PATH · fuse:MODEL · five:MODEL"
+    "hf:FOLDER_OR_HUB_NAME · seq2seq:FOLDER_OR_HUB_NAME · https://HOST/PATH · "
+    "openai:MODEL@URL · fuse:MODEL · five:MODEL · normalise:MODEL"
 )
 
 # Where a victim is asked for in Python, any of these will do.
@@ -42,15 +43,17 @@ def load_victim(
     thresholds: Mapping[str, float | str] | None = None,
     device: str | None = None,
     precision: str | None = None,
+    flag: Sequence[str] = (),
     **options: Any,
 ) -> Victim:
     """Load the classifier that `spec` names.
 
     `labels` names the classes in the model's order. `trust_pickle` allows files that run code when they
     are opened, `trust_remote_code` Python that a model's folder brings, `trust_types` classes in a skops file
-    by their full names. `thresholds` are those of the deployed decision, by class (see `thresholds.py`).
-    `device` and `precision` are those of a torch model (see `device.py`). Any further option belongs to the
-    kind of victim; text is turned into the option's type.
+    by their full names. `thresholds` are those of the deployed decision, by class (see `thresholds.py`);
+    `flag` names classes that are blocked, and makes a filter that only says whether a text passes (see
+    `filtering.py`). `device` and `precision` are those of a torch model (see `device.py`). Any further option
+    belongs to the kind of victim; text is turned into the option's type.
 
     Example:
 
@@ -82,11 +85,15 @@ def load_victim(
         also |= {"device": compute.device, "precision": compute.precision.replace(FULL, "")}
         also = {name: value for name, value in also.items() if value}
         victim.options = {"labels": names, "trust_pickle": trust.pickle, **also, **settled}
-    if not thresholds:
-        return victim
-    from unfooled.victims.thresholds import Thresholded
+    if thresholds:
+        from unfooled.victims.thresholds import Thresholded
 
-    return Thresholded(victim, thresholds)
+        victim = Thresholded(victim, thresholds)
+    if flag:
+        from unfooled.victims.filtering import Filter
+
+        victim = Filter(victim, flag)
+    return victim
 
 
 def as_victim(given: GivenVictim) -> Victim:

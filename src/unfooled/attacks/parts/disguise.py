@@ -187,3 +187,16 @@ class Rewrite:
                 text = text.replace(place, carrier + word)
                 carrier = ""
         return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class HiddenRewrite(Rewrite):
+    """The same where a program reads what passes and decodes it: a text that nobody sees is a result."""
+
+    def run(self, a: Attempt, start: Scored) -> Program[Scored]:
+        text = yield from self._rewritten(a, start.text)
+        if text.value == start.text.value:
+            a.note = "no word can be written so"
+            return start
+        (end,) = yield from a.score([text])
+        return end

@@ -264,6 +264,8 @@ class HttpVictim(Reloadable):
             if status == 200:
                 try:
                     answer = read(self._entries(reply, len(batch)))
+                except RefusedError:
+                    raise  # said clearly enough, and would be said again
                 except VictimError as error:
                     nonsense = error.with_traceback(None)  # which would keep the whole answer
                     if self._makes_no_sense(attempt):
