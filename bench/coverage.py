@@ -28,7 +28,7 @@ from unfooled.metrics.decision_intervals import ERROR, anytime_interval, beta_be
 from unfooled.metrics.summary import Rate
 from unfooled.metrics.validity.accuracy import DRAWS, doubt_of, mean_with_interval
 from unfooled.metrics.validity.regression import probability
-from unfooled.metrics.validity.validation import figure
+from unfooled.metrics.validity.validation import KEEP, called_invalid, figure
 from unfooled.rates import (
     correlation_interval,
     f1_interval,
@@ -274,6 +274,31 @@ def by_valid_texts(doubt: float, n: int, trials: int) -> Coverage:
     return many("accuracy by valid texts", f"judge off by {doubt:g}", n, [held / trials])
 
 
+def valid_share(doubt: float, n: int, trials: int) -> Coverage:
+    """Of `n` successes, how many are valid; the judge as in `by_valid_texts`."""
+    rng = np.random.default_rng([10, n])
+    truth = (1 - _WRONG - _true_accuracy()) / (1 - _WITHSTOOD - _WRONG)
+    held = 0
+    for _ in range(trials):
+        said = _MIDDLE + _SPREAD * rng.normal(size=n) + doubt * rng.normal()
+        others = probability(said[None, :] + doubt * rng.normal(size=(DRAWS, 1)))
+        _, low, high = mean_with_interval(probability(said), others.sum(axis=1), n)
+        held += low <= truth <= high
+    return many("valid, of the successes", f"judge off by {doubt:g}", n, [held / trials])
+
+
+def share_called_invalid(apart: float, n: int, trials: int) -> Coverage:
+    """Of `n` texts of either kind with normal scores: the threshold that keeps the valid ones varies too."""
+    rng = np.random.default_rng([11, n])
+    truth = NormalDist().cdf(NormalDist(apart).inv_cdf(1 - KEEP))
+    held = 0
+    for trial in range(trials):
+        kept, changed = (probability(rng.normal(size=n) + more) for more in (apart, 0.0))
+        found = called_invalid(kept, changed, np.arange(n), seed=trial)
+        held += found["low"] <= truth + 1e-4 and truth <= found["high"] + 1e-4  # four digits
+    return many("called invalid", f"{truth:.0%}", n, [held / trials])
+
+
 def area(truth: float, n: int, trials: int) -> Coverage:
     """The area under the curve of a judge: normal scores, half of the texts of either kind."""
     rng = np.random.default_rng([8, n])
@@ -297,7 +322,9 @@ def table(trials: int, sizes: tuple[int, ...] = SIZES) -> Iterator[Coverage]:
             yield from translation(metric, n, trials // 4)  # slower
         yield from (threshold(*case, n, trials) for case in ((0.5, 0.5), (0.9, 0.5), (0.9, 0.1)))
         yield from (by_valid_texts(doubt, n, trials // 4) for doubt in (0.0, 0.3, 0.6))
+        yield from (valid_share(doubt, n, trials // 4) for doubt in (0.0, 0.3, 0.6))
         yield from (area(truth, n, trials // 10) for truth in (0.7, 0.9))
+        yield from (share_called_invalid(apart, n, trials // 20) for apart in (1.0, 2.5))
 
 
 # -- the gate ----------------------------------------------------------------------------------------------

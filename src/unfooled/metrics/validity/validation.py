@@ -173,13 +173,13 @@ def _figures(measured: Measured, chances: Mapping[Target, Values]) -> dict[str, 
         ("label-changing edits", changed & ~cut),
         ("label-changing edits of one sentence", changed & cut),
     ):
-        called = _called_invalid(valid[read & valid_truth], valid[rows], groups[rows])
+        called = called_invalid(valid[read & valid_truth], valid[rows], groups[rows])
         if called:
             found[name] = called
     return found
 
 
-def _called_invalid(valid: Values, changed: Values, groups: Any, *, seed: int = 0) -> dict[str, Any]:
+def called_invalid(valid: Values, changed: Values, groups: Any, *, seed: int = 0) -> dict[str, Any]:
     """The share of label-changing edits below the highest threshold that keeps enough of the valid texts.
 
     The interval resamples both: a threshold that so few valid texts set is not sure either.
