@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from suite import Decides
-from unfooled.core.curve import Point, best_within, curve_of
+from unfooled.core.curve import CurvePoint, best_within, curve_of
 from unfooled.core.recipe import load_recipe, with_everywhere
 from unfooled.core.result import ATTACKED, Result
 from unfooled.core.session import Settings
@@ -33,7 +33,7 @@ from unfooled.runs.row_choice import take
 from unfooled.victims.loading import load_victim
 
 DRAWN_FROM = 30
-Curves = Mapping[int, list[Point]]  # row → its curve; empty where the attack failed
+Curves = Mapping[int, list[CurvePoint]]  # row → its curve; empty where the attack failed
 
 
 def mean(values: Sequence[float]) -> float | None:
@@ -92,7 +92,8 @@ def draw(curves: Mapping[str, Curves], budget: int, stem: Path) -> None:
         axes = figure.subplots()
         for (name, rows), colour in zip(curves.items(), figures.PALETTE, strict=False):
             means = [
-                sum(point.similarity for key in shared if (point := best_within(rows[key], mark))) / len(shared)
+                sum(point.similarity for key in shared if (point := best_within(rows[key], mark)))
+                / len(shared)
                 for mark in marks
             ]
             axes.plot(marks, means, label=name, color=colour)
