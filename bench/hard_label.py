@@ -98,6 +98,8 @@ def draw(curves: Mapping[str, Curves], budget: int, stem: Path) -> None:
             ]
             axes.plot(marks, means, label=name, color=colour)
         axes.set_xscale("log")
+        ticks = [mark for mark in (30, 100, 300, 1000, 3000) if mark <= budget]
+        axes.set_xticks(ticks, labels=[f"{mark:,}" for mark in ticks])
         axes.set_xlabel("queries per text")
         axes.set_ylabel("mean similarity of the best text")
         axes.set_title(f"{len(shared)} texts that all broke within {DRAWN_FROM} queries")
