@@ -20,18 +20,20 @@ from pathlib import Path
 from typing import Any
 
 from suite import Decides
-from unfooled.core.curve import Point, best_within, curve_of
+from unfooled.core.curve import CurvePoint, best_within, curve_of
 from unfooled.core.recipe import load_recipe, with_everywhere
 from unfooled.core.result import ATTACKED, Result
 from unfooled.core.session import Settings
 from unfooled.data.loading import load_data
+from unfooled.metrics.progress import MARKS
+from unfooled.report import figures
 from unfooled.resources.encoders import open_encoder
 from unfooled.runs.attack import attack
 from unfooled.runs.row_choice import take
 from unfooled.victims.loading import load_victim
 
-MARKS = (100, 500, 1000, 5000)
-Curves = Mapping[int, list[Point]]  # row → its curve; empty where the attack failed
+DRAWN_FROM = 30
+Curves = Mapping[int, list[CurvePoint]]  # row → its curve; empty where the attack failed
 
 
 def mean(values: Sequence[float]) -> float | None:
@@ -78,6 +80,33 @@ def compared(curves: Mapping[str, Curves], budget: int) -> list[dict[str, Any]]:
     return table
 
 
+def draw(curves: Mapping[str, Curves], budget: int, stem: Path) -> None:
+    """Mean similarity over queries, of the rows that every attack had broken after `DRAWN_FROM` queries."""
+    marks = sorted({round(DRAWN_FROM * (budget / DRAWN_FROM) ** (step / 40)) for step in range(41)})
+    shared = [
+        key
+        for key in next(iter(curves.values()))
+        if all(best_within(rows.get(key, []), DRAWN_FROM) is not None for rows in curves.values())
+    ]
+    with figures.canvas(5.2, 3.2) as figure:
+        axes = figure.subplots()
+        for (name, rows), colour in zip(curves.items(), figures.PALETTE, strict=False):
+            means = [
+                sum(point.similarity for key in shared if (point := best_within(rows[key], mark)))
+                / len(shared)
+                for mark in marks
+            ]
+            axes.plot(marks, means, label=name, color=colour)
+        axes.set_xscale("log")
+        ticks = [mark for mark in (30, 100, 300, 1000, 3000) if mark <= budget]
+        axes.set_xticks(ticks, labels=[f"{mark:,}" for mark in ticks])
+        axes.set_xlabel("queries per text")
+        axes.set_ylabel("mean similarity of the best text")
+        axes.set_title(f"{len(shared)} texts that all broke within {DRAWN_FROM} queries")
+        axes.legend(frameon=False)
+        figures.save(figure, stem)
+
+
 def _before(result: Result) -> str:
     return result.original
 
@@ -95,6 +124,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="potion")
     parser.add_argument("--check", default="")
     parser.add_argument("--attacks", nargs="+", default=["hlbb", "texthoaxer", "hqa", "limeattack"])
+    parser.add_argument("--figure", type=Path, help="stem of a picture of similarity over queries")
     parser.add_argument("--out", type=Path, default=Path(".bench/hard-label"))
     options = parser.parse_args()
     victim = Decides(load_victim(options.model))
@@ -115,6 +145,8 @@ def main() -> None:
             )
             ends[name][f"similarity by {options.check}"] = mean([float(old @ new) for old, new in pairs])
         print(name, json.dumps(ends[name]), flush=True)
+    if options.figure:
+        draw(curves, options.budget, options.figure)
     table = compared(curves, options.budget)
     for row in table:
         print(json.dumps(row))

@@ -19,7 +19,7 @@ from unfooled.attacks.parts.hard_label import Ground, more_similar, reduce
 from unfooled.attacks.parts.lime import lime_weights
 from unfooled.core.attack_list import list_attacks
 from unfooled.core.attempt import Attempt, Scored
-from unfooled.core.curve import Point, best_within, curve_facts, curve_of
+from unfooled.core.curve import CurvePoint, best_within, curve_facts, curve_of
 from unfooled.core.engine import Engine
 from unfooled.core.recipe import Recipe, all_recipes, load_recipe
 from unfooled.core.result import Result
@@ -333,7 +333,7 @@ def test_attacks_by_decisions_are_listed_and_need_nothing() -> None:
 
 
 def test_a_curve_is_read_back_from_facts() -> None:
-    points = [Point(3, 0.5, 4), Point(12, 0.75, 2), Point(100, 0.8, 2)]
+    points = [CurvePoint(3, 0.5, 4), CurvePoint(12, 0.75, 2), CurvePoint(100, 0.8, 2)]
     facts = [("gradients", 3.0), *sorted(curve_facts(points).items())]
     assert curve_of(facts) == points
     assert curve_of([("gradients", 3.0)]) == []

@@ -431,7 +431,7 @@ def test_the_suite_follows_the_victim() -> None:
         capabilities = frozenset()
 
     assert fitting_suite(ToyVictim()).full_name == "standard@2"
-    assert fitting_suite(Deciding()).full_name == "decisions@2"
+    assert fitting_suite(Deciding()).full_name == "decisions@3"
     assert load_suite("whitebox@1").needs == ("probabilities", "gradients")
     with pytest.raises(UnknownNameError, match="standard@7"):
         load_suite("standard@7")
@@ -442,6 +442,12 @@ def test_a_version_attacks_the_same_way_for_ever() -> None:
     last = ["bae-r@textattack", "bae-r-and-i@cosine"]
     assert [member.attack for member in load_suite("standard@1").attacks] == first + last
     assert [member.attack for member in load_suite("decisions@1").attacks] == ["tack-on@paper", "list@paper"]
+    quick = ["tack-on@paper", "smuggle-bidi@words", "smuggle-zero-width@non-joiner", "leetspeak@plain"]
+    assert [member.attack for member in load_suite("decisions@2").attacks] == [*quick, "list@paper"]
+    assert [member.attack for member in load_suite("decisions@3").attacks] == [
+        *quick,
+        "decision-learner@quick",
+    ]
     second = ["typos@random", "bert-attack@textattack", "bad-reorderings@textattack"]
     second += ["textfooler@textattack", "deepwordbug@paper", *last]
     assert [member.attack for member in load_suite("standard@2").attacks] == second
@@ -449,7 +455,15 @@ def test_a_version_attacks_the_same_way_for_ever() -> None:
 
 def test_suites_are_made_of_attacks_that_exist_and_need_no_more_than_they_say() -> None:
     names = [suite.full_name for suite in all_suites()]
-    assert names == ["decisions@2", "decisions@1", "standard@2", "standard@1", "whitebox@2", "whitebox@1"]
+    assert names == [
+        "decisions@3",
+        "decisions@2",
+        "decisions@1",
+        "standard@2",
+        "standard@1",
+        "whitebox@2",
+        "whitebox@1",
+    ]
     for suite in all_suites():
         for member in suite.attacks:
             assert "@" in member.attack

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stored_runs import made, stored
-from unfooled.core.curve import Point, curve_facts
+from unfooled.core.curve import CurvePoint, curve_facts
 from unfooled.core.result import Result
 from unfooled.metrics.columns import ResultColumns
 from unfooled.metrics.progress import progress
@@ -17,7 +17,7 @@ from unfooled.report.html import write_html
 TEXT = "a great film of ten words and a little more"
 
 
-def followed(key: int, queries: int, *points: Point) -> Result:
+def followed(key: int, queries: int, *points: CurvePoint) -> Result:
     """A success of an attack that kept its curve, or a failure where there is none."""
     result = made(key, "success" if points else "failure", TEXT)
     facts = tuple(sorted(curve_facts(points).items()))
@@ -25,8 +25,8 @@ def followed(key: int, queries: int, *points: Point) -> Result:
 
 
 RESULTS = [
-    followed(0, 1000, Point(4, 0.5, 4), Point(90, 0.7, 2), Point(800, 0.9, 1)),
-    followed(1, 600, Point(200, 0.6, 3)),
+    followed(0, 1000, CurvePoint(4, 0.5, 4), CurvePoint(90, 0.7, 2), CurvePoint(800, 0.9, 1)),
+    followed(1, 600, CurvePoint(200, 0.6, 3)),
     followed(2, 1000),
     replace(made(3, "skipped", TEXT), queries=1),
 ]

@@ -125,19 +125,26 @@ STANDARD = {
         needs=("probabilities",),
     ),
 }
+# Not strongest-words: it turns the meaning, and nothing would ever stand.
+_ONE_QUERY = (
+    SuiteAttack("tack-on@paper"),
+    SuiteAttack("smuggle-bidi@words"),
+    SuiteAttack("smuggle-zero-width@non-joiner"),
+    SuiteAttack("leetspeak@plain"),
+)
 DECISIONS = {
+    "3": Suite(
+        name="decisions",
+        version="3",
+        summary="for a model that only decides: a first word of another class, disguises, synonyms by search",
+        # The search is most of what is left where a filter undoes disguises.
+        attacks=(*_ONE_QUERY, SuiteAttack("decision-learner@quick")),
+    ),
     "2": Suite(
         name="decisions",
         version="2",
         summary="for a model that only decides: a first word of another class, disguises, single synonyms",
-        # Not strongest-words: it turns the meaning, and nothing would ever stand.
-        attacks=(
-            SuiteAttack("tack-on@paper"),
-            SuiteAttack("smuggle-bidi@words"),
-            SuiteAttack("smuggle-zero-width@non-joiner"),
-            SuiteAttack("leetspeak@plain"),
-            _ONE_SYNONYM,  # all that is left where a filter undoes disguises
-        ),
+        attacks=(*_ONE_QUERY, _ONE_SYNONYM),
     ),
     "1": Suite(
         name="decisions",

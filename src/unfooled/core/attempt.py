@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.curve import Point, curve_facts
 from unfooled.core.program import Program, ask
 from unfooled.core.result import NO_CLASS, Outcome, Result, decided
 from unfooled.errors import BudgetExhaustedError
 from unfooled.text import Text
+
+if TYPE_CHECKING:
+    from unfooled.core.curve import CurvePoint
 
 Row = NDArray[np.float64]
 
@@ -56,7 +58,9 @@ class Attempt:
         self.abstained: Scored | None = None  # the first edited text that the victim has no class for
         self.note = ""  # why a search gave up, where that is not obvious
         self.facts: dict[str, float] = {}  # what else a search found out; written into the result
-        self.curve: list[Point] | None = None  # of a search that goes on after a success; its list is filled
+        self.curve: list[CurvePoint] | None = (
+            None  # of a search that goes on after a success; its list is filled
+        )
         self.watch: Watch | None = None  # told of every score; changes nothing
         self.asking: Any = None  # the recipe's way to put its questions; None: constraints, then the victim
         self._charged: dict[Hashable, int] = {}  # which query each text was, from 1
@@ -188,12 +192,14 @@ class Attempt:
         """Adds each text to the curve that reaches the goal and is more similar than all before it."""
         if self.curve is None:
             return
+        from unfooled.core.curve import CurvePoint
+
         for candidate, number in zip(scored, numbers, strict=True):
             similarity = candidate.similarity
             if not candidate.success or similarity is None:
                 continue
             if not self.curve or similarity > self.curve[-1].similarity:
-                self.curve.append(Point(number, similarity, candidate.text.changes))
+                self.curve.append(CurvePoint(number, similarity, candidate.text.changes))
 
     def spent(self) -> BudgetExhaustedError:
         """What ends a search whose budget pays for no more."""
@@ -315,10 +321,19 @@ def conclude(a: Attempt, outcome: Outcome, start: Scored | None, final: Scored |
         tried=a.tried,
         similarity=end.similarity if end else None,
         note=note,
-        facts=tuple(sorted((a.facts | curve_facts(a.curve or ())).items())),
+        facts=tuple(sorted(_facts(a).items())),
         output=start.output if start else "",
         perturbed_output=end.output if end else "",
     )
+
+
+def _facts(a: Attempt) -> dict[str, float]:
+    """What the search found out, and its curve where it kept one."""
+    if a.curve is None:
+        return a.facts
+    from unfooled.core.curve import curve_facts  # few attacks keep one
+
+    return a.facts | curve_facts(a.curve)
 
 
 def require_readable(text: Text, max_words: int | None) -> None:

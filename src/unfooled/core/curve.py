@@ -12,7 +12,7 @@ from typing import NamedTuple
 _SIMILARITY, _CHANGED = "similarity@", "changed@"
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """The best text so far: found with this query, so similar to the original, so many words changed."""
 
     queries: int
@@ -20,7 +20,7 @@ class Point(NamedTuple):
     changed: int
 
 
-def curve_facts(points: Iterable[Point]) -> dict[str, float]:
+def curve_facts(points: Iterable[CurvePoint]) -> dict[str, float]:
     """The points by the names under which a result keeps them."""
     facts: dict[str, float] = {}
     for point in points:
@@ -29,16 +29,16 @@ def curve_facts(points: Iterable[Point]) -> dict[str, float]:
     return facts
 
 
-def curve_of(facts: Iterable[tuple[str, float]]) -> list[Point]:
+def curve_of(facts: Iterable[tuple[str, float]]) -> list[CurvePoint]:
     """The points among a result's facts, in their order; none where no curve was kept."""
     known = dict(facts)
     queries = sorted(int(name.removeprefix(_SIMILARITY)) for name in known if name.startswith(_SIMILARITY))
     return [
-        Point(number, known[f"{_SIMILARITY}{number}"], round(known[f"{_CHANGED}{number}"]))
+        CurvePoint(number, known[f"{_SIMILARITY}{number}"], round(known[f"{_CHANGED}{number}"]))
         for number in queries
     ]
 
 
-def best_within(points: Sequence[Point], queries: int) -> Point | None:
+def best_within(points: Sequence[CurvePoint], queries: int) -> CurvePoint | None:
     """What so many queries find."""
     return next((point for point in reversed(points) if point.queries <= queries), None)

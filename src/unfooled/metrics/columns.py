@@ -38,7 +38,9 @@ class ResultColumns:
     queries: Column  # nan where nobody told them
     similarity: Column  # nan where nothing was measured
     only: int = _NONE  # the class whose rows alone were attacked
-    curves: tuple[tuple[curve.Point, ...], ...] = ()  # of attacks that go on after a success; else empty ones
+    curves: tuple[
+        tuple[curve.CurvePoint, ...], ...
+    ] = ()  # of attacks that go on after a success; else empty ones
 
     @classmethod
     def read(cls, results: Iterable[Result], *, only: int = _NONE) -> ResultColumns:

@@ -14,7 +14,7 @@ MARKS = (100, 500, 1000, 5000)  # budgets that papers on hard-label attacks repo
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class QueryProgress:
     """After `queries` per example: how many are broken, and what the best texts are like."""
 
     queries: int
@@ -25,7 +25,7 @@ class Progress:
     changed: Mean  # words changed
 
 
-def progress(ledger: ResultColumns) -> list[Progress]:
+def progress(ledger: ResultColumns) -> list[QueryProgress]:
     """At round numbers of queries up to what the run spent; none before the first success."""
     rows = np.flatnonzero(ledger.attacked).tolist()
     top = int(np.nan_to_num(ledger.queries[ledger.attacked]).max(initial=1))
@@ -36,7 +36,7 @@ def progress(ledger: ResultColumns) -> list[Progress]:
         points = [(int(ledger.words[row]), point) for row, point in best if point is not None]
         if points:
             found.append(
-                Progress(
+                QueryProgress(
                     queries=mark,
                     attacked=len(rows),
                     broken=len(points),

@@ -24,7 +24,7 @@ from unfooled.metrics.columns import (
     query_limits,
 )
 from unfooled.metrics.measures import parse_measure
-from unfooled.metrics.progress import MARKS, Progress, progress
+from unfooled.metrics.progress import MARKS, QueryProgress, progress
 from unfooled.metrics.summary import Mean, Summary
 from unfooled.metrics.validity.accuracy import VALID
 from unfooled.metrics.validity.second_judge import SECOND
@@ -329,11 +329,11 @@ def _anytime(views: Sequence[View]) -> list[Chart | None]:
 
 
 def _progress_chart(
-    found: Sequence[tuple[View, list[Progress]]],
+    found: Sequence[tuple[View, list[QueryProgress]]],
     *,
     title: str,
     caption: str,
-    value: Callable[[Progress], Mean],
+    value: Callable[[QueryProgress], Mean],
 ) -> Chart | None:
     if not any(points for _, points in found):
         return None
