@@ -500,7 +500,7 @@ def test_a_text_without_words_is_never_counted_as_robust() -> None:
 def run_beside(
     texts: Sequence[str], apart: set[str], *, window: int = 4, batch: int = 7, **options: Any
 ) -> dict[Any, Any]:
-    oracles = {"length": Lengths(), "victim": ToyVictim(batch)}
+    oracles: dict[str, Any] = {"length": Lengths(), "victim": ToyVictim(batch)}
     engine: Engine[Result] = Engine(oracles, window=window, apart=apart)
     return {finished.key: finished.value for finished in engine.run(programs(texts, **options))}
 
@@ -560,7 +560,7 @@ def test_a_bad_item_on_a_device_costs_only_its_owner() -> None:
     engine: Engine[Result] = Engine(
         {"length": Lengths(), "victim": ToyVictim(50, poison="poison")}, window=4, apart={"victim"}
     )
-    found = {finished.key: finished.value for finished in engine.run(programs(texts))}
+    found: dict[Any, Any] = {finished.key: finished.value for finished in engine.run(programs(texts))}
     assert [found[key].outcome == "error" for key in range(4)] == [False, False, True, False]
 
 

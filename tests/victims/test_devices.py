@@ -6,9 +6,10 @@ does.
 
 from __future__ import annotations
 
+import multiprocessing
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -107,7 +108,7 @@ def test_several_devices_are_spread_over_the_workers(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(device, "_accelerators", lambda: ["cuda:0", "cuda:1", "cuda:2"])
     found = []
     for number in ((), (1,), (2,), (3,), (4,)):
-        monkeypatch.setattr(device.multiprocessing.current_process(), "_identity", number)
+        monkeypatch.setattr(multiprocessing.current_process(), "_identity", number)
         found.append(resolved("cuda"))
     assert found == ["cuda:0", "cuda:0", "cuda:1", "cuda:2", "cuda:0"]
     assert resolved("cuda:2") == "cuda:2"
@@ -136,7 +137,7 @@ def test_a_processor_that_would_stop_the_program_is_found_out_beside_it(
 ) -> None:
     require_precision.cache_clear()
     crashed = subprocess.CompletedProcess([], -4, "", "")
-    monkeypatch.setattr(device.subprocess, "run", lambda *args, **more: crashed)
+    monkeypatch.setattr(subprocess, "run", lambda *args, **more: crashed)
     with pytest.raises(UserError, match=r"in bf16 here \(it stops the program with signal 4\)"):
         require_precision("cpu", "bf16")
     require_precision.cache_clear()
@@ -153,7 +154,8 @@ def test_precision_is_part_of_what_a_run_is(tmp_path: Path, bert: str) -> None:
         require_precision("cpu", "fp16")
     except UserError as error:
         pytest.skip(error.cause)
-    exact, rounded = unfooled.load_victim(bert), unfooled.load_victim(bert, precision="fp16")
+    exact: Any = unfooled.load_victim(bert)
+    rounded: Any = unfooled.load_victim(bert, precision="fp16")
     assert exact.fingerprint() == unfooled.load_victim(bert, precision="fp32").fingerprint()
     assert exact.fingerprint() != rounded.fingerprint()
     sure, unsure = exact.predict(TEXTS), rounded.predict(TEXTS)
@@ -210,7 +212,7 @@ def test_a_full_memory_halves_the_pass_and_changes_nothing(victim: Any) -> None:
 
 def test_so_do_gradients_attention_and_embeddings(victim: Any) -> None:
     texts = TEXTS[:12]
-    calls = {
+    calls: dict[str, Callable[[], Any]] = {
         "gradients": lambda: [row.vectors for row in victim.gradients(texts)],
         "jacobian": lambda: victim.jacobian(texts),
         "embeddings": lambda: [row.input for row in victim.embeddings(texts)],
@@ -295,7 +297,8 @@ def small_memory(stand_in: ModuleType) -> Iterator[None]:
 
 def test_the_stand_in_notices_what_is_elsewhere(stand_in: ModuleType) -> None:
     there = torch.ones(3, device=stand_in.NAME)
-    for mixed in (lambda: there + torch.ones(3), lambda: there[torch.tensor([0])]):
+    tries: list[Callable[[], Any]] = [lambda: there + torch.ones(3), lambda: there[torch.tensor([0])]]
+    for mixed in tries:
         with torch.enable_grad(), pytest.raises(stand_in.WrongDeviceError):
             mixed()
     assert len(stand_in.mixed) == 2
@@ -304,7 +307,8 @@ def test_the_stand_in_notices_what_is_elsewhere(stand_in: ModuleType) -> None:
 
 
 def test_a_model_is_where_it_was_sent(stand_in: ModuleType, bert: str) -> None:
-    there, here = unfooled.load_victim(bert, device=stand_in.NAME), unfooled.load_victim(bert, device="cpu")
+    there: Any = unfooled.load_victim(bert, device=stand_in.NAME)
+    here: Any = unfooled.load_victim(bert, device="cpu")
     assert str(device_of(there.model)) == f"{stand_in.NAME}:0"
     assert str(device_of(here.model)) == "cpu"
     assert np.allclose(there.predict(TEXTS), here.predict(TEXTS), atol=1e-6)
@@ -386,4 +390,5 @@ def test_training_and_hardening(stand_in: ModuleType, tmp_path: Path, family: st
     hardened = unfooled.harden(
         str(trained.path), singles(24), method="freelb", out=tmp_path / "hard", options={"epochs": 1}
     )
-    assert unfooled.load_victim(str(hardened.path)).apart
+    victim: Any = unfooled.load_victim(str(hardened.path))
+    assert victim.apart

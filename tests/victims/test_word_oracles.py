@@ -12,6 +12,7 @@ from stored_runs import on_text
 from unfooled.core.questions import Mixture, Pull, mark, marked
 from unfooled.core.victim import softmax
 from unfooled.errors import CapabilityError
+from unfooled.passes import to_device
 from unfooled.runs.file import RunFile
 from unfooled.text import Text
 from unfooled.victims.fake import FakeVictim
@@ -83,11 +84,12 @@ def test_a_zeroed_word_is_a_zero_vector(kind: str) -> None:
         reading = victim._read([text])[0]
         items = [(text, index) for index in range(len(text.words))]
         for (_, index), found in zip(items, victim.zeroed(items), strict=True):
-            ids = torch.tensor([reading.ids])
+            ids = to_device(torch.tensor([reading.ids]), victim.model)
             vectors = victim.model.get_input_embeddings()(ids).detach().clone()
             own = reading.alignment.tokens[reading.alignment.words == index]
             vectors[0, own] = 0.0
             kinds = {"token_type_ids": torch.tensor([reading.kinds])} if reading.kinds else {}
+            kinds = to_device(kinds, victim.model)
             if kind == "gpt2":
                 kinds = {}  # its segments are embedded with the same table, from ids that are not there
             with torch.no_grad():

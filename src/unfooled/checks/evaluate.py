@@ -33,6 +33,7 @@ from unfooled.core.session import Settings
 from unfooled.core.victim import Victim
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import Given, as_dataset
+from unfooled.device import computes
 from unfooled.errors import DataError, UserError
 from unfooled.metrics.summary import COUNTS, Mean, Rate, Recall, Tries, cautions
 from unfooled.metrics.validity.judging import judge as judge_successes
@@ -134,6 +135,7 @@ class Evaluation:
         }
 
 
+@computes
 def evaluate(
     models: Mapping[str, GivenVictim],
     data: Given,
@@ -155,6 +157,7 @@ def evaluate(
     watcher: EvaluationObserver | None = None,
     restart: bool = False,
     judged: bool = False,
+    device: str | None = None,
 ) -> Evaluation:
     """Evaluate `models` (name to victim, to what `load_victim` takes, or to a function) on the same rows.
 
@@ -164,6 +167,7 @@ def evaluate(
     how often random models are asked during and after an attack. `checks` are names of illusion checks, all
     of them by default. `fresh` are rows of the same kind that were never published: a gain that is not there
     was learned by heart. A name may stand for another model inside a wrapper, as in `"overconfident:base"`.
+    `device` is where models compute that are loaded here.
 
     Example:
 

@@ -13,6 +13,7 @@ from unfooled.data.loading import Given, as_dataset
 from unfooled.defenses import saving
 from unfooled.defenses.methods import TRAINING, Hardening, Method, check_training, find_method
 from unfooled.defenses.settings import settle
+from unfooled.device import computes
 from unfooled.errors import DataError, UserError, VictimError
 from unfooled.plugins import registry
 from unfooled.training import record
@@ -47,6 +48,7 @@ class Hardened:
         return load_victim(self.path)
 
 
+@computes
 def harden(
     victim: GivenVictim,
     data: Given | None = None,
@@ -59,12 +61,14 @@ def harden(
     resume: bool = False,
     restart: bool = False,
     observer: TrainObserver | None = None,
+    device: str | None = None,
 ) -> Hardened:
     """Apply `method` to `victim` and write the outcome to the folder `out`.
 
     `victim` and `data` are what `attack` takes. `data` are the rows to train on; `fuse` and `five` need none,
     and without `out` they are held in memory, around any victim. `options` changes what
     `unfooled harden --list` shows. `samples` are texts and classes, in the model's order, for `augment`.
+    `device` is where it is trained.
 
     Example:
 

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 from unfooled.core.result import Result, decided
+from unfooled.device import computes
 from unfooled.errors import ResourceError, UnfooledError
 from unfooled.plugins import registry, unknown_name
 from unfooled.resources import store
@@ -105,11 +106,12 @@ def before_and_after(ask: Ask, results: Sequence[Result]) -> list[tuple[Any, Any
     return [(answers[i], answers[i + 1]) for i in range(0, len(answers), 2)]
 
 
-def measure(run: Run | str | Path, *names: str) -> dict[str, dict[int, float]]:
+@computes
+def measure(run: Run | str | Path, *names: str, device: str | None = None) -> dict[str, dict[int, float]]:
     """Measure what a run found and keep it in the run file; values by name and by the example's key.
 
     `names` are those that `unfooled measure` takes, such as `edit-distance` or `similarity:minilm`. A run
-    in memory keeps the values there.
+    in memory keeps the values there. `device` is where its models compute: auto, cpu, cuda, cuda:1, mps.
 
     Example:
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import Given, as_dataset, load_data
+from unfooled.device import computes
 from unfooled.errors import UserError
 from unfooled.training import record
 from unfooled.training.course import Course
@@ -97,6 +98,7 @@ def find_classifier(name: str) -> ClassifierFamily:
     return family
 
 
+@computes
 def train(
     family: str,
     data: Given,
@@ -107,12 +109,14 @@ def train(
     resume: bool = False,
     restart: bool = False,
     observer: TrainObserver | None = None,
+    device: str | None = None,
 ) -> Trained:
     """Train `family` on `data` and write the model to the folder `out`.
 
     `valid` is a data set or the share of the rows, drawn per class, that decides which epoch is kept and
     when to stop; 0 trains on every row for all epochs. `options` changes what `unfooled train --list` shows.
-    `resume` goes on after a stop, `restart` replaces what lies in `out`.
+    `resume` goes on after a stop, `restart` replaces what lies in `out`. `device` is where a torch model is
+    trained: auto, cpu, cuda, cuda:1, mps.
 
     Example:
 
