@@ -1,5 +1,5 @@
-"""Ray workers beside local ones: how evenly two share the work of a transformer, and what a free victim shows of
-the way to a worker and back. CPU seconds, which other programs on the machine do not change; start-up not counted.
+"""Ray workers beside local ones: how evenly two share a transformer's work, and what a free victim tells of
+the way to a worker and back. In CPU seconds, which other programs do not change; start-up is not counted.
 
     python bench/ray_workers.py --rows 120 --json ray_workers.json
 """
@@ -41,76 +41,14 @@ def classify(texts):
 
 classify.labels = ("negative", "positive")
 """
-WORDS = [
-    "the",
-    "a",
-    "film",
-    "story",
-    "cast",
-    "scene",
-    "director",
-    "actor",
-    "plot",
-    "music",
-    "camera",
-    "city",
-    "family",
-    "night",
-    "summer",
-    "war",
-    "love",
-    "friend",
-    "house",
-    "is",
-    "was",
-    "seems",
-    "looks",
-    "feels",
-    "stays",
-    "becomes",
-    "very",
-    "quite",
-    "rather",
-    "almost",
-    "never",
-    "always",
-    "often",
-    "great",
-    "good",
-    "fine",
-    "superb",
-    "charming",
-    "funny",
-    "moving",
-    "dull",
-    "awful",
-    "lame",
-    "slow",
-    "boring",
-    "tedious",
-    "bad",
-    "cheap",
-    "long",
-    "short",
-    "old",
-    "new",
-    "young",
-    "dark",
-    "bright",
-    "and",
-    "but",
-    "with",
-    "without",
-    "for",
-    "of",
-    "in",
-    "on",
-    "about",
-    "after",
-    "before",
-    "against",
-    "between",
-]
+TEXT = """
+the a film story cast scene director actor plot music camera city family night summer war
+love friend house is was seems looks feels stays becomes very quite rather almost never
+always often great good fine superb charming funny moving dull awful lame slow boring
+tedious bad cheap long short old new young dark bright and but with without for of in on
+about after before against between
+"""
+WORDS = TEXT.split()
 
 
 def model(folder: Path) -> None:
@@ -126,7 +64,8 @@ def model(folder: Path) -> None:
     torch.manual_seed(0)
     config = BertConfig(
         vocab_size=len(tokenizer), hidden_size=128, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=512, id2label={0: "negative", 1: "positive"}, label2id={"negative": 0, "positive": 1},
+        intermediate_size=512, id2label={0: "negative", 1: "positive"},
+        label2id={"negative": 0, "positive": 1},
     )  # fmt: skip
     BertForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -146,14 +85,21 @@ def transformer(home: Path, rows: int) -> list[dict[str, Any]]:
     said = unfooled.load_victim("bench_victim:classify").predict(texts).argmax(axis=1)
     data = [(text, ("negative", "positive")[label]) for text, label in zip(texts, said, strict=True)]
     found = []
-    for engine, number in (("local", 1), ("local", 2), ("ray", 1), ("ray", 2)):
+    for engine, number in (("local", 2), ("ray", 1), ("ray", 2)):
         for note in (home / "notes").iterdir():
             note.unlink()
         workers = unfooled.Workers(number=number, engine=engine)
         out = home / f"{engine}-{number}"
-        run = unfooled.attack("bench_victim:classify", data, "deepwordbug", out=out, workers=workers)
+        run = unfooled.attack(
+            "bench_victim:classify",
+            data,
+            "deepwordbug",
+            out=out,
+            workers=workers,
+            settings=unfooled.Settings(window=16),  # so that there is something to hand out
+        )
         seen = [list(map(float, note.read_text().split())) for note in (home / "notes").iterdir()
-                if note.name != str(os.getpid()) or (engine, number) == ("local", 1)]  # fmt: skip
+                if note.name != str(os.getpid())]  # fmt: skip
         cpu = [last - first for _, first, _, last in seen]
         found.append(
             {

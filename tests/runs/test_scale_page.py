@@ -215,6 +215,6 @@ def test_a_cluster(folder: Path, laptop: bytes, cluster: tuple[str, int]) -> Non
 
 
 def test_no_command_of_the_page_is_left_out() -> None:
-    run = ("--dry-run", "runs/laptop", "--max-cost", "--shard", "merge", "sbatch", "kubectl", "pip install")
-    run += ("--address local", "ray start", "--address auto", "ray://HEAD:10001")
+    run = ["--dry-run", "runs/laptop", "--max-cost", "--shard", "merge", "sbatch", "kubectl", "pip install"]
+    run += ["--address local", "ray start", "--address auto", "ray://HEAD:10001"]
     assert [line for line in LINES if not any(part in line for part in run)] == []
