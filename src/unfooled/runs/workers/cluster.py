@@ -59,6 +59,7 @@ def connect(workers: Workers) -> None:
 def _init(ray: Any, workers: Workers) -> None:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if workers.address == "local":
+        os.environ.setdefault("RAY_worker_niceness", "0")  # else every other program goes before our workers
         cores = max(os.cpu_count() or 1, int(workers.number * workers.cpus + 0.999))
         with no_current_folder():
             ray.init(
