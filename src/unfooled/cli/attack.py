@@ -49,7 +49,7 @@ Examples:
     final: bool = option(False, "Fix the number of rows: the run cannot grow, and one look may judge it.")
     target: str | None = option(None, "Class to reach, or a translation's keyword. [default: any]")
     importance: str | None = option(
-        None, "Order of words: gradient, deletion, attention[:LAYER], random, masking."
+        None, "Order of words: gradient, deletion, bisection, attention[:LAYER], random, masking."
     )
     candidates: str | None = option(
         None, "Replacements: neighbours, wordnet, datamuse, fill-mask, table:PATH, characters."
