@@ -192,6 +192,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
     # Parts that a recipe may swap by name; see `core.recipe.load_part`.
     "importance": {
         "attention": "unfooled.attacks.parts.selection:AttentionSelect",
+        "bisection": "unfooled.attacks.parts.importance:Bisection",
         "deletion": "unfooled.attacks.parts.importance:Deletion",
         "gradient": "unfooled.attacks.parts.gradient_importance:Gradient",
         "masking": "unfooled.attacks.parts.importance:Masking",

@@ -52,7 +52,7 @@ Examples:
     shard: str | None = option(None, "Attack part 3 of 16 only: 3/16. `unfooled merge` joins the parts.")
     target: str | None = option(None, "Class to reach, or a translation's keyword. [default: any]")
     importance: str | None = option(
-        None, "Order of words: gradient, deletion, attention[:LAYER], random, masking."
+        None, "Order of words: gradient, deletion, bisection, attention[:LAYER], random, masking."
     )
     candidates: str | None = option(
         None, "Replacements: neighbours, wordnet, datamuse, fill-mask, table:PATH, characters."

@@ -171,15 +171,18 @@ def _kernel(rows: Mapping[str, Mapping[int, float]], size: int) -> Floats:
 
 def _quality(y: Floats, left_out: Floats, groups: NDArray[Any], edits: NDArray[Any]) -> dict[str, float]:
     """`explained`: the share of what edits change that it foretells; `spread`: its error for one edit."""
-    first: dict[int, int] = {}
+    members: dict[int, list[int]] = {}
     for number, group in enumerate(groups.tolist()):
-        first.setdefault(group, number)
-    copies = np.array([n for n, group in enumerate(groups.tolist()) if first[group] != n], dtype=np.int64)
-    if not len(copies):
+        members.setdefault(group, []).append(number)
+    copies = [number for numbers in members.values() if len(numbers) > 1 for number in numbers]
+    if not copies:
         return {"explained": 0.0, "spread": 1.0}
-    bases = np.array([first[group] for group in groups[copies].tolist()])
-    changed, missed = y[copies] - y[bases], left_out[copies]
-    share = 1.0 - float(np.square(missed).sum()) / max(1e-12, float(np.square(changed).sum()))
+    # Without a model, an answer is guessed from those to the other copies of its text, or from all.
+    others = {n: [m for m in members[int(groups[n])] if m != n] for n in copies}
+    changed = np.array([y[n] - y[others[n]].mean(axis=0) for n in copies])
+    missed = left_out[copies]
+    unknown = min(np.square(changed).sum(), np.square(y[copies] - y[copies].mean(axis=0)).sum())
+    share = 1.0 - float(np.square(missed).sum()) / max(1e-12, float(unknown))
     classes = y.shape[1]
     # The margin between two classes has twice the variance of one, and centring took a part of that.
     variance = 2 * classes / (classes - 1) * float(np.square(missed).mean(axis=1).sum())

@@ -8,7 +8,7 @@ A pass over the words with the moves, the constraints and the goal of the recipe
     4. While the estimate of another, with some of its doubt, is above the best answer, go on with 2.
     5. Take the best answer, close its word, and go on with 2 from the text that this makes.
     6. Where that ends too early, begin again, word by word, and ask while an option of the word may be
-       better than the best answer with twice its doubt: the recipe's own search with what was learned.
+       better than the best answer, with much of its doubt: the recipe's own search with what was learned.
     7. Of a text that was found, leave out swaps that its margin seems not to need, and ask.
 
 Everything is measured in log-odds, in which edits of different words nearly add up: what was learned of an
@@ -36,6 +36,7 @@ from unfooled.text import Text
 Floats = NDArray[np.float64]
 LEAST = 1e-6  # scores are rounded to six decimals: nothing is surer than that
 _SCALE_DOUBT = 0.5  # standard deviation of the factor between the surrogate's gains and the victim's
+_PRIOR_ANSWERS = 2  # answers of this text that count as much as what is known of the surrogate's error
 _NOISE = 1e-3  # variance of an answer that was given for an earlier text
 
 
@@ -47,16 +48,17 @@ class Guided:
     about at once. `optimism` and `thoroughness`: how many standard deviations of doubt an estimate is given
     in the quick and in the thorough pass. `give_up`: the thorough pass is left out where the quick one came
     less than this share of the way to the goal; 0 never gives up. `spread`: how far the surrogate is off for
-    one edit, in log-odds.
+    one edit, in log-odds; `own`: the share of that error's variance that options of one word do not share.
     """
 
     mark: ClassVar[str] = "surrogate"
     surrogate: str
     spread: float = 0.4
+    own: float = 0.5
     tries: int = 3
     together: int = 1
     optimism: float = 0.5
-    thoroughness: float = 2.0
+    thoroughness: float = 2.5
     give_up: float = 0.0
 
     def __post_init__(self) -> None:
@@ -66,6 +68,8 @@ class Guided:
             raise ValueError("spread is above 0")
         if not 0 <= self.give_up <= 1:
             raise ValueError("give_up is a share, from 0 to 1")
+        if not 0 < self.own < 1:
+            raise ValueError("own is a share above 0 and below 1")
 
     @property
     def asks(self) -> tuple[str, ...]:
@@ -109,7 +113,8 @@ class _GuidedPass:
     def __init__(self, guided: Guided, a: Attempt, words: Pass) -> None:
         self.guided, self.a, self.words = guided, a, words
         self.cheap, self.dear = split(words.constraints)
-        self.beliefs = _Beliefs(guided.spread)
+        self.beliefs = _Beliefs(guided.spread**2, guided.own)
+        self.proposed: dict[int, list[NextText]] = {}  # by step, for the text as it was
         self.options: dict[int, list[_Option]] = {}  # by step, those that may still be asked about
         self.tries: dict[int, int] = {}
         self.stale: set[int] = set()  # steps whose options were made from an earlier text
@@ -140,12 +145,20 @@ class _GuidedPass:
         """From the start again, word by word, each with as many tries as may find something better."""
         yield from self._begin(start, None, self.guided.thoroughness)
         now = start
-        while self.options and not now.success:
+        while self.options and not now.success and self._may_reach(now):
             every = [option for options in self.options.values() for option in options]
             step = every[int(np.argmax(self.beliefs.estimates(every, 0.0)))].step
             now = yield from self._step(now, [step])
             self.options.pop(step, None)
         return now
+
+    def _may_reach(self, now: Scored) -> bool:
+        """Whether the best that each open word may give adds up to what is missing: else nothing is asked."""
+        every = [option for options in self.options.values() for option in options]
+        best: dict[int, float] = {}
+        for option, most in zip(every, self.beliefs.estimates(every, self.optimism).tolist(), strict=True):
+            best[option.step] = max(best.get(option.step, 0.0), most)
+        return sum(best.values()) > -self._margin(now)
 
     def _hopeless(self, start: Scored, end: Scored) -> bool:
         """Whether the quick pass came too short a part of the way for the thorough one to be worth it."""
@@ -208,22 +221,21 @@ class _GuidedPass:
         found: list[_Answer] = []
         before = self._margin(now)
         while not any(answer.scored.success for answer in found):
-            best = max((answer.gain for answer in found), default=0.0)
+            best = max(0.0, *(answer.gain for answer in found)) if found else 0.0
             chosen: list[_Option] = []
             while len(chosen) < self.guided.together:
                 # Options of one word tell much the same; of different words they are asked about together.
                 busy = {option.step for option in chosen} if len(among) > 1 else set()
                 free = [step for step in among if step not in busy]
-                option = yield from self._next(now, free, chosen, best if found else None)
+                option = yield from self._next(now, free, chosen, best)
                 if option is None:
                     break
                 chosen.append(option)
             if not chosen:
                 break
-            texts, similarities = zip(
-                *((each.next.text, each.next.similarity) for each in chosen), strict=True
-            )
-            for option, scored in zip(chosen, (yield from self.a.score(texts, similarities)), strict=True):
+            texts = [option.next.text for option in chosen]
+            answers = yield from self.a.score(texts, [option.next.similarity for option in chosen])
+            for option, scored in zip(chosen, answers, strict=True):
                 option.asked = True
                 self.tries[option.step] = self.tries.get(option.step, 0) + 1
                 answer = _Answer(scored, option, self._margin(scored) - before)
@@ -232,12 +244,9 @@ class _GuidedPass:
         return found
 
     def _next(
-        self, now: Scored, among: Sequence[int], chosen: Sequence[_Option], least: float | None
+        self, now: Scored, among: Sequence[int], chosen: Sequence[_Option], least: float
     ) -> Program[_Option | None]:
-        """The option with the best estimate that the constraints let pass, if that is above the `least`.
-
-        Where nothing is better than the present text so far, the quick pass goes on with any option.
-        """
+        """The option with the best estimate that the constraints let pass, if that is above the `least`."""
         while True:
             free = [
                 option
@@ -251,8 +260,7 @@ class _GuidedPass:
             estimates = self.beliefs.estimates(free, self.optimism)
             place = int(np.argmax(estimates))
             option = free[place]
-            bound = least is not None and (least > 0 or self.most is None)
-            if bound and least is not None and estimates[place] <= least:
+            if estimates[place] <= least:
                 return None
             if option.step in self.stale:
                 yield from self._make(now, [option.step])
@@ -276,7 +284,13 @@ class _GuidedPass:
         """The options of some steps, as the present text has them."""
 
         def of(number: int) -> Program[list[NextText]]:
-            proposed = yield from self.propose(now, self.steps[number])
+            known = self.proposed.get(number)
+            if known is None or self.words.by_context:
+                proposed = yield from self.propose(now, self.steps[number])
+                self.proposed.setdefault(number, proposed)
+            else:
+                # A random source would propose others, of which nothing is known.
+                proposed = [_moved(now.text, option) for option in known]
             return (yield from allowed(self.a, now, proposed, self.cheap, self.words.ties))
 
         made = yield from gather([of(number) for number in numbers])
@@ -300,20 +314,39 @@ class _GuidedPass:
         return margin(self.a.goal, scored.probs, self.a.label)
 
 
+def _moved(text: Text, option: NextText) -> NextText:
+    """The same replacement in a text whose other words may have changed."""
+    return NextText(text.replace(option.position, option.word), option.position)
+
+
 class _Beliefs:
     """What the victim's answers say of the options that it was not asked about.
 
     A Gaussian regression: gain = factor times the surrogate's gain + error of the word + error of the option.
+    How large the errors are in this text is learned as well: the more answers were foretold, the less doubt.
     """
 
-    def __init__(self, spread: float) -> None:
-        self._shared = self._own = spread**2 / 2
+    def __init__(self, variance: float, own: float) -> None:
+        self._before = {"all": variance, "own": own * variance}
         self._seen: list[tuple[float, int, Hashable]] = []
         self._answers: list[float] = []
+        self._missed: dict[int, list[float]] = {}  # by step: by how much the surrogate was off
+        self._own = self._before["own"]
+        self._shared = variance - self._own
 
     def add(self, option: _Option, answer: float) -> None:
         self._seen.append((option.gain, option.step, option.key))
         self._answers.append(answer)
+        self._missed.setdefault(option.step, []).append(answer - option.gain)
+
+        # Variances as if some answers had been seen before: of an option's own error by how much options of
+        # one word differ, of the error that they share by what is left.
+        own = [error - float(np.mean(errors)) for errors in self._missed.values() for error in errors]
+        free = len(own) - len(self._missed)
+        every = [error for errors in self._missed.values() for error in errors]
+        whole = _mean_square(every, len(every), self._before["all"])
+        self._own = max(_NOISE, min(_mean_square(own, free, self._before["own"]), whole - _NOISE))
+        self._shared = max(_NOISE, whole - self._own)
 
     def estimates(self, options: Sequence[_Option], optimism: float) -> Floats:
         """Of each option's gain; with so many standard deviations of doubt."""
@@ -337,3 +370,8 @@ class _Beliefs:
     def _alike(self, gains: Floats, steps: Floats, others: Floats, other_steps: Floats) -> Floats:
         same = self._shared * (steps[:, None] == other_steps)
         return np.asarray(_SCALE_DOUBT**2 * np.outer(gains, others) + same)
+
+
+def _mean_square(errors: Sequence[float], free: int, before: float) -> float:
+    """Of errors with so many degrees of freedom, where some of the size `before` were seen already."""
+    return (_PRIOR_ANSWERS * before + sum(error**2 for error in errors)) / (_PRIOR_ANSWERS + free)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
 from unfooled.core.attempt import Attempt, Row, Scored
@@ -73,6 +74,51 @@ class TemporalScore:
         tail = [*(probed.probs[a.label] for probed in tails), undecided]
         worth = {i: head[i + 1] - head[i] + self.tail_weight * (tail[i] - tail[i + 1]) for i in positions}
         return sorted(positions, key=lambda i: -round(float(worth[i]), 6))
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """How much the score rises without a stretch of words, halved where it rises most: for long texts.
+
+    A stretch without which the score does not rise is left whole. Asks at most about the share `most` of the
+    words, `together` stretches at a time. Words of a stretch that was not halved further share its rise; of
+    equal ones those come first that stand first.
+    """
+
+    most: float = 0.4
+    together: int = 4
+
+    def __post_init__(self) -> None:
+        if not 0 < self.most <= 1 or self.together < 1:
+            raise ValueError("most is a share of the words above 0, together at least 1")
+
+    def rank(self, a: Attempt, start: Scored, positions: Sequence[int]) -> Program[list[int]]:
+        rises: dict[tuple[int, ...], float] = {}  # of the stretches that are not halved
+        left = int(self.most * len(positions))
+        halved = [tuple(positions)]
+        while halved and left >= 2:
+            parts = [part for stretch in halved[: left // 2] for part in _halves(stretch)]
+            left -= len(parts)
+            made = partial(_without, start.text, parts)
+            probed = yield from _in_portions(a, len(parts), len(start.text.string), made)
+            for stretch in halved[: len(parts) // 2]:
+                rises.pop(stretch, None)
+            rises |= {part: answer.score - start.score for part, answer in zip(parts, probed, strict=True)}
+            matters = [part for part, rise in rises.items() if len(part) > 1 and round(rise, 6) > 0]
+            halved = sorted(matters, key=lambda stretch: -round(rises[stretch], 6))[: self.together]
+        worth = {i: rise / len(stretch) for stretch, rise in rises.items() for i in stretch}
+        return sorted(positions, key=lambda i: -round(worth.get(i, 0.0), 6))
+
+
+def _halves(stretch: tuple[int, ...]) -> list[tuple[int, ...]]:
+    middle = len(stretch) // 2
+    return [part for part in (stretch[:middle], stretch[middle:]) if part]
+
+
+def _without(text: Text, stretches: Sequence[Sequence[int]], number: int) -> Text:
+    for i in reversed(stretches[number]):
+        text = text.delete(i)
+    return text
 
 
 def _by_probing(

@@ -189,7 +189,7 @@ class MaskAndFill:
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         positions = attackable(start.text, self.stopwords, cased=self.stopwords_cased)
-        words = Pass(positions, self.importance, self._steps, self.constraints, self.ties)
+        words = Pass(positions, self.importance, self._steps, self.constraints, self.ties, by_context=True)
         return (yield from go_through(a, start, words))
 
     def _steps(self, order: Sequence[int]) -> tuple[Sequence[int], Propose[int]]:

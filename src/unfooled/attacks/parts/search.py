@@ -104,7 +104,8 @@ class Pass(NamedTuple):
     """What a search that goes once through the words and keeps each one's best option is made of.
 
     `steps` makes the steps, and what may be done at each, of the positions in the order that is decided.
-    `floor` is the text that an option must beat to be kept; None is the present one.
+    `floor` is the text that an option must beat to be kept; None is the present one. `by_context` says that
+    what may be done at a step depends on the words around it, and must be proposed again when these change.
     """
 
     positions: Sequence[int]
@@ -113,6 +114,7 @@ class Pass(NamedTuple):
     constraints: Sequence[Constraint]
     ties: Ties = "nearest"
     floor: Scored | None = None
+    by_context: bool = False
 
 
 class Asking(Protocol):
