@@ -20,7 +20,12 @@ from doc_pages import COMPLETE_FILES, TUTORIALS, Block, blocks, typed
 from unfooled.cli.app import main
 from web_server import free_port, wait_until_answering
 
-NEEDS = {"hugging-face": ("torch", "accelerate"), "moderation": ("sklearn", "skops"), "endpoint": ("httpx",)}
+NEEDS = {
+    "hugging-face": ("torch", "accelerate"),
+    "moderation": ("sklearn", "skops"),
+    "endpoint": ("httpx",),
+    "guard": ("sklearn", "skops"),
+}
 PORT = "8000"  # of the endpoint's page; a test takes one that is free
 
 

@@ -84,7 +84,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """What `unfooled guard` found. `unfooled.guard` returns it."""
+    """What `unfooled guard` found."""
 
     victim: str
     fingerprint: str

@@ -10,7 +10,8 @@ the drawn ones, digits read as letters, in small letters without blanks and punc
 attacker's text can be turned back into; the cures of `defenses.normalise` know no table of an attack.
 
 For people (abuse, spam) a text works if it is readable or meant; for programs (instructions to a language
-model) also if it is recoverable. What nobody judged counts as working.
+model) also if it is recoverable. What nobody sees
+does not work for people; what nobody judged counts as working.
 """
 
 from __future__ import annotations
@@ -46,13 +47,14 @@ class Payload:
 
     recoverable: bool
     readable: bool
+    seen: bool = True  # most of its letters are drawn
     meant: float | None = None
 
     def chance(self, reader: Reader) -> float | None:
         """The probability that it still works; None: nobody knows."""
         if self.readable or (reader == "program" and self.recoverable):
             return 1.0
-        return self.meant
+        return self.meant if self.seen else 0.0
 
 
 def payload_of(before: str, after: str, attack: str, meant: float | None = None) -> Payload:
@@ -60,7 +62,7 @@ def payload_of(before: str, after: str, attack: str, meant: float | None = None)
     shown, own = as_shown(after), as_shown(before)
     seen = sum(map(str.isalnum, shown)) >= _SEEN * sum(map(str.isalnum, own))
     few = technique_of(attack).kind == "spelling" and _differ(own, shown) <= FEW
-    return Payload(recoverable, seen and (recoverable or few), meant)
+    return Payload(recoverable, seen and (recoverable or few), seen, meant)
 
 
 def as_shown(text: str) -> str:

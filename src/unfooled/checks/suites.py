@@ -200,7 +200,7 @@ _DISGUISES = tuple(
 _HIDDEN = (SuiteAttack("smuggle-tags@decoded"), SuiteAttack("smuggle-emoji@decoded"))
 _SEARCHED = (
     SuiteAttack("typos@random"),
-    SuiteAttack("typos@keyboard"),
+    _MORE_SPELLING,
     _SYNONYMS,
     SuiteAttack("bae-r@textattack"),
 )

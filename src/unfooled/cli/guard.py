@@ -41,6 +41,7 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
     limit: int | None = option(None, "Attack N of the rows that should be blocked.", "-n", min=1)
     benign: int = option(2000, "Honest rows that are looked at, at most.", min=2)
     look_alikes: Path | None = option(None, "Harmless texts that look bad, one a line: over-defence.")
+    behind: str | None = option(None, "The LLM behind the filter, openai:MODEL@URL: does it still obey?")
     suite: str | None = option(None, "Suite of attacks. [default: the ladder that fits]")
     every: bool = option(False, "Each attack on every row: dearer, tells what each does alone.")
     without: tuple[str, ...] = option((), "Leave an attack out; repeatable.")
@@ -57,6 +58,7 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
     def run(self) -> int:
         from rich.console import Console
 
+        from unfooled.checks.canary import Followed, followed, plant
         from unfooled.checks.guard import LADDER, guard
         from unfooled.checks.mending import Mended, mend
         from unfooled.checks.worst_case import read_stress
@@ -67,6 +69,7 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
         from unfooled.report.live_checks import LiveWatcher
         from unfooled.report.sarif import write_sarif
         from unfooled.victims.filtering import Filter
+        from unfooled.victims.http.chat import open_chat
 
         rows = self.rows()
         require_allowed(self.model, allowed=self.i_may_test_this)
@@ -75,6 +78,9 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
         data = self.load(self.data, edit=self.edit, clean=self.clean, sample=self.sample, seed=self.seed)
         out = self.out or Path("runs") / f"guard-{slug(self.model, self.data)}"
         labelled = relabelled(data, victim, self.mapped_labels())
+        if self.behind:
+            require_allowed(self.behind, allowed=self.i_may_test_this)
+            labelled = plant(labelled, seed=self.seed)
         options: dict[str, Any] = {
             "suite": self.suite,
             "reader": self._reader(),
@@ -92,14 +98,18 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
             **rows,
         }
         mended: Mended | None = None
+        obeyed: Followed | None = None
         try:
             result = guard(victim, labelled, out=out, **options)
+            if self.behind:
+                with open_chat(self.behind) as speaker:
+                    obeyed = followed(result.examples, speaker, seed=self.seed)
             if self.fix:
                 mended = mend(victim, labelled, result, out=out, **options)
         except KeyboardInterrupt:
             return interrupted(f"what is finished is saved in {out}")
         saved = self._save(mended.cure) if mended else ""
-        page = write_page(result, out / PAGE, mended=mended, examples=self.examples)
+        page = write_page(result, out / PAGE, mended=mended, obeyed=obeyed, examples=self.examples)
         if self.sarif:
             write_sarif(result, self.sarif, model=self.model, most=self.most)
         if self.eval_results:
@@ -108,9 +118,11 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
             found = result.to_dict()
             if mended:
                 found["mended"] = {"cure": mended.cure.to_dict(), "result": mended.result.to_dict()}
+            if obeyed:
+                found["followed"] = obeyed.to_dict()
             print_json(found)
         else:
-            print_guard(Console(), result)
+            print_guard(Console(), result, obeyed)
             if self.fix:
                 print_mended(Console(), result, mended)
             typer.echo(f"\npage: {page}{saved}")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from unfooled.checks.canary import Followed
 from unfooled.checks.cures import NONE, Cure
 from unfooled.checks.guard import Guard
 from unfooled.checks.mending import Mended
@@ -122,6 +123,14 @@ def cure_rows(result: Guard) -> list[tuple[str, ...]]:
     ]
 
 
+def told_followed(obeyed: Followed) -> str:
+    none = "" if obeyed.tests else "; so nothing can be said"
+    return (
+        f"the language model behind it follows {rate(obeyed.rate) if obeyed.tests else '–'} % of what got "
+        f"through; it followed {obeyed.tests} of {obeyed.asked} texts as they were, which are the test{none}"
+    )
+
+
 def remarks(result: Guard) -> list[str]:
     lines = [f"left out: {attack}: {why}" for attack, why in result.left_out]
     if result.undecided:
@@ -169,7 +178,14 @@ def number_rows(result: Guard) -> list[tuple[str, ...]]:
     ]
 
 
-def write_page(result: Guard, out: Path, *, mended: Mended | None = None, examples: int = 0) -> Path:
+def write_page(
+    result: Guard,
+    out: Path,
+    *,
+    mended: Mended | None = None,
+    obeyed: Followed | None = None,
+    examples: int = 0,
+) -> Path:
     """One page that asks nobody for anything. Texts are shown on request alone: they may be vile."""
     tables = [
         ("What gets through, cheapest first", RUNGS, rung_rows(result), "Each got what was still blocked."),
@@ -189,7 +205,7 @@ def write_page(result: Guard, out: Path, *, mended: Mended | None = None, exampl
         at_price=at_price(result),
         numbers=_numbers(result),
         tables=tables,
-        remarks=remarks(result),
+        remarks=[*([told_followed(obeyed)] if obeyed else []), *remarks(result)],
         standards=VERSIONS,
         examples=[
             {
@@ -225,13 +241,15 @@ def print_mended(console: Console, before: Guard, mended: Mended | None) -> None
     say(console, _MENDED)
 
 
-def print_guard(console: Console, result: Guard) -> None:
+def print_guard(console: Console, result: Guard, obeyed: Followed | None = None) -> None:
     console.width = max(console.width, 150)  # a table that is folded cannot be read
     say(console, visible(f"{result.victim}, data {result.data}, {result.suite}"))
     say(console, headline(result))
     say(console, at_price(result))
     if result.look_alikes:
         say(console, f"of harmless look-alikes it flags {rate(result.look_alikes)} %")
+    if obeyed:
+        say(console, told_followed(obeyed))
     console.print(wide_table("", RUNGS, rung_rows(result)))
     if result.cures:
         console.print(wide_table("", CURES, cure_rows(result)))
