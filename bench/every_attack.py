@@ -124,6 +124,8 @@ def main() -> None:
         "uat": ["--set", f"search.trigger={FOLDER / 'trigger.json'}"],
         "tack-on": ["--set", f"search.words={FOLDER / 'words.json'}"],
         "strongest-words": ["--set", f"search.words={FOLDER / 'words.json'}"],
+        "random": ["--set", f"search.vocabulary={FOLDER / 'words.json'}"],
+        "breaking-bert": ["--only", "any"],  # else only texts of a class called negative
     }
     failed = 0
     for attack in attacks:
