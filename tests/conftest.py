@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             reason="the stand-in takes other ways through torch, with other last digits"
         )
         for item in items:
-            if "last_digits" in item.keywords:
+            if "processor_only" in item.keywords:
                 item.add_marker(digits)
     if not config.getoption("--runslow"):
         skip = pytest.mark.skip(reason="slow; run with --runslow")

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from unfooled.errors import UserError
-from unfooled.extras import libraries_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -100,6 +99,8 @@ def resolved(asked: str = "") -> str:
     kind, colon, number = asked.partition(":")
     if not kind.isalpha() or (colon and not number.isdecimal()):
         raise UserError(f"{asked!r} is no device", "choose auto, cpu, cuda, cuda:1 or mps")
+    from unfooled.extras import libraries_of
+
     with libraries_of("torch", "torch", needed_for=f"the device {asked}"):
         import torch  # noqa: F401
     here = _accelerators()

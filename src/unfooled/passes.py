@@ -113,7 +113,7 @@ def is_recurrent(model: Any) -> bool:
 # -- how much at a time ------------------------------------------------------------------------------
 
 
-class Asked(Protocol):
+class PassOwner(Protocol):
     """A model that is asked in passes: how many tokens each may hold, and what was computed."""
 
     max_tokens: int
@@ -150,7 +150,7 @@ class Passes:
     After a pass that was too large the model is asked in smaller ones from then on.
     """
 
-    def __init__(self, asked: Asked, groups: Iterable[tuple[list[int], int]]) -> None:
+    def __init__(self, asked: PassOwner, groups: Iterable[tuple[list[int], int]]) -> None:
         self._asked = asked
         self._left = deque(groups)
         self._most: int | None = None  # tokens, once memory was full

@@ -259,8 +259,6 @@ def install() -> None:
     if _KEPT:
         return
     backend_registration._setup_privateuseone_for_python_backend(NAME, backend_module=_DeviceModule())
-    # A module's weights are replaced when it moves; torch would put the new numbers into the old tensors.
-    torch.__future__.set_overwrite_module_params_on_conversion(True)
     library: Any = torch.library
     everything = library.Library("_", "IMPL")
     everything.fallback(_compute, "PrivateUse1")
@@ -271,7 +269,33 @@ def install() -> None:
         op = getattr(getattr(torch.ops.aten, packet), overload or "default")
         made.impl(name, functools.partial(_compute, op), "PrivateUse1")
     _KEPT.extend((everything, made))
+    _replace_weights()
     _save_from_the_processor()
+
+
+def _replace_weights() -> None:
+    """Weights that move or change are new shells; torch would put new numbers into the old tensors.
+
+    What two layers share, they share again afterwards.
+    """
+    family: Any = torch.nn.Module
+    usual = family._apply
+
+    @functools.wraps(usual)
+    def apply(module: Any, change: Any, recurse: bool = True) -> Any:
+        with torch.no_grad():
+            shells = [weight for weight in module._parameters.values() if isinstance(weight, Shell)]
+            replaced = any(change(weight) is not weight for weight in shells)
+        torch.__future__.set_overwrite_module_params_on_conversion(replaced)
+        try:
+            usual(module, change, recurse)
+            if hasattr(module, "tie_weights"):
+                module.tie_weights()
+            return module
+        finally:
+            torch.__future__.set_overwrite_module_params_on_conversion(False)
+
+    family._apply = apply
 
 
 def _save_from_the_processor() -> None:

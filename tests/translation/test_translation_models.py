@@ -313,6 +313,7 @@ def test_minutes_end_a_training_and_leave_a_model(tmp_path: Path) -> None:
     train_translator("seq2seq-lstm", parallel(64), tmp_path / "m", options=more, resume=True)
 
 
+@pytest.mark.processor_only
 def test_padding_counts_for_nothing_in_the_loss() -> None:
     made, _ = model("seq2seq-lstm")
     rows = [{"input_ids": [5, 6, 1], "labels": [7, 8, 9, 1]}, {"input_ids": [5, 1], "labels": [7, 1]}]

@@ -74,7 +74,7 @@ def by_hand(folder: Path, text: Any) -> Any:
         return torch.softmax(model(**names(*parts, return_tensors="pt")).logits.double(), -1)[0].numpy()
 
 
-@pytest.mark.last_digits
+@pytest.mark.processor_only
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2"])
 def test_the_numbers_are_those_of_the_library(tmp_path: Path, kind: str) -> None:
     changes = {"type_vocab_size": 2} if kind == "roberta" else {}
@@ -89,7 +89,7 @@ def test_the_numbers_are_those_of_the_library(tmp_path: Path, kind: str) -> None
     check_victim(victim, texts)
 
 
-@pytest.mark.last_digits
+@pytest.mark.processor_only
 def test_pairs(bert: Path) -> None:
     victim = load_victim(str(bert))
     pairs = [("the film", "is good"), ("the film is", "good"), ("a", "very dull plot")]
@@ -158,7 +158,7 @@ def test_a_worker_gets_the_same_victim(bert: Path) -> None:
         assert np.array_equal(other.predict(TEXTS), victim.predict(TEXTS))
 
 
-@pytest.mark.last_digits
+@pytest.mark.processor_only
 def test_a_model_in_memory(bert: Path) -> None:
     model = transformers.AutoModelForSequenceClassification.from_pretrained(bert).eval()
     victim = HuggingFaceVictim(model, tokenizer(), name="mine")

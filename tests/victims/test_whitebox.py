@@ -246,7 +246,7 @@ def test_the_largest_head_may_be_asked_for() -> None:
         victim.attention(TEXTS, reduce="min")  # type: ignore[arg-type]
 
 
-@pytest.mark.last_digits
+@pytest.mark.processor_only
 def test_looking_inside_leaves_the_model_as_it_was() -> None:
     victim = tiny("bert")
     before = victim.predict(TEXTS)
@@ -343,7 +343,7 @@ def test_a_model_without_offsets_or_gradients_says_so() -> None:
     assert "gradients" not in victim.capabilities
 
 
-@pytest.mark.last_digits
+@pytest.mark.processor_only
 @pytest.mark.parametrize("kind", ["bert", "roberta", "bilstm-attention", "word-cnn"])
 def test_numbers_do_not_depend_on_the_batch(kind: str) -> None:
     victim = victim_of(kind)
@@ -387,7 +387,7 @@ def test_texts_without_words_or_tokens(kind: str) -> None:
     assert victim.gradients([]) == victim.jacobian([]) == victim.attention([]) == victim.embeddings([]) == []
 
 
-@pytest.mark.last_digits
+@pytest.mark.processor_only
 def test_either_field_of_a_pair_may_be_asked_about() -> None:
     victim = victim_of("bert")
     pair = {"premise": "the film is dull", "hypothesis": "a good plot"}

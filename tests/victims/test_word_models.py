@@ -331,6 +331,7 @@ def test_saved_and_loaded_to_the_bit(name: str, tokenizer: Any, tmp_path: Path) 
     )
 
 
+@pytest.mark.processor_only
 def test_a_fresh_process_loads_it(tokenizer: Any, tmp_path: Path) -> None:
     """The victim loader makes the library know the model; nobody has to import anything."""
     make("bilstm-attention").save_pretrained(tmp_path)
@@ -345,6 +346,7 @@ def test_a_fresh_process_loads_it(tokenizer: Any, tmp_path: Path) -> None:
     assert json.loads(done.stdout) == load_victim(str(tmp_path)).predict(["the film was good"]).tolist()
 
 
+@pytest.mark.processor_only
 def test_importing_the_package_loads_no_model_library() -> None:
     torch_victims = "unfooled.victims.torch"
     names = (

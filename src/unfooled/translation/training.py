@@ -16,7 +16,7 @@ from typing import Any
 from unfooled.data.readers import Held
 from unfooled.errors import UserError
 from unfooled.metrics import bleu
-from unfooled.passes import to_device
+from unfooled.passes import placed, to_device
 from unfooled.training import record
 from unfooled.training.batches import loader_of
 from unfooled.training.families import Value, find_family, settle
@@ -172,6 +172,7 @@ def _fit(family: TranslatorFamily, given: _Fitting) -> dict[str, Any]:
 def _trainer(transformers: Any, given: _Fitting, model: Any, tokenizer: Any) -> Any:
     import torch
 
+    model = placed(model)  # before the optimiser is made of its weights
     options, spent = given.options, given.spent
     rows, checked = (features_of_pairs(tokenizer, pairs) for pairs in (given.train, given.valid))
     size, epochs, limit = int(options["batch"]), int(options["epochs"]), 60.0 * float(options["minutes"])
