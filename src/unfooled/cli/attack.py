@@ -119,7 +119,10 @@ Examples:
             )
         return Exit.SOME_ERRORS if summary.errors else Exit.DONE
 
-    def caps(self) -> Caps:
+    def caps(self) -> Caps | None:
+        given = (self.max_cost, self.max_hours, self.price_per_query or None, self.price_per_token or None)
+        if set(given) == {None}:
+            return None
         from unfooled.runs.caps import Caps
 
         return Caps(
@@ -129,7 +132,7 @@ Examples:
             per_token=self.price_per_token,
         )
 
-    def _tell_cost(self, victim: Victim, data: Examples, recipe: Recipe, out: Path, caps: Caps) -> int:
+    def _tell_cost(self, victim: Victim, data: Examples, recipe: Recipe, out: Path, caps: Caps | None) -> int:
         from unfooled.checks.estimate import estimate
         from unfooled.report.costs import cost_lines
         from unfooled.report.live import LiveObserver
