@@ -282,8 +282,8 @@ def _ray(told: dict[str, Any]) -> str:
         " worker (goal 1.7×), the most that two free cores could give. Wall seconds are those of a machine"
         f" with a load of {told['load']:.0f} on two cores, and say little. A victim that costs nothing:"
         f" {free['local']:.2f} ms of CPU per example with two local workers, {free['ray']:.2f} ms with two"
-        f" Ray workers, all processes of Ray included: {free['overhead']:.2f} ms more (goal 0.5), from runs of"
-        f" {free['rows'][0]:,} and {free['rows'][1]:,} examples.\n"
+        f" Ray workers, all processes of Ray included: {free['overhead']:.2f} ms more (goal 0.5), from runs"
+        f" of {free['rows'][0]:,} and {free['rows'][1]:,} examples.\n"
     )
     return table(head, rows) + note
 
