@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,9 @@ from typing import Any
 
 import pytest
 
+# A token of our own: else Ray would keep one in the user's home. It is read when Ray is first imported.
+os.environ.setdefault("RAY_AUTH_MODE", "token")
+os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(16))
 pytest.importorskip("ray", reason="needs: pip install 'unfooled[ray]'")
 
 import unfooled
