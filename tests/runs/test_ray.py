@@ -157,6 +157,18 @@ def test_what_is_missing_on_a_machine_is_one_line(
         unfooled.attack(victim, data, "deepwordbug", out=tmp_path / "b", workers=workers)
 
 
+def test_a_path_counts_from_where_the_command_stands(
+    tmp_path: Path, data: unfooled.Dataset, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "beside.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PARENT", str(os.getpid()))
+    workers = Workers(number=1, engine="ray", address=address)
+    few = unfooled.load_data("d.csv", limit=10)
+    run = unfooled.attack("beside.py:deadly", few, "deepwordbug", out="run", workers=workers)
+    assert {result.outcome for result in run.results()} <= {"success", "failure", "skipped"}
+
+
 def test_another_model_under_the_same_name_is_refused(
     tmp_path: Path, data: unfooled.Dataset, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
