@@ -11,6 +11,7 @@ import csv
 import json
 import os
 import random
+import secrets
 import signal
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_AUTH_MODE", "token")
+os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(16))
 
 # So slow that there is time to kill somebody in the midst of it.
 VICTIM = """

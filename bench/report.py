@@ -19,6 +19,7 @@ steady it is. The ratio of CPU times beside it does not see other programs that 
 def write_report(results: dict[str, Any]) -> str:
     sections = {
         "workers": _workers,
+        "scale": _scale,
         "jsma": _jsma,
         "one-word": _one_word,
         "translation": _translation,
@@ -236,6 +237,80 @@ def _workers(found: dict[str, Any]) -> str:
     return "## Two workers\n\n" + table(head, [row]) + note
 
 
+def _scale(told: dict[str, Any]) -> str:
+    parts = [("faults", _faults), ("ray", _ray), ("rows", _rows)]
+    found = [section(told[name]) for name, section in parts if name in told]
+    return "## Workers on a cluster, faults and many rows\n\n" + "\n".join(found)
+
+
+def _faults(told: dict[str, Any]) -> str:
+    head = ("what was killed", "rows", "lost", "twice", "export as undisturbed")
+    rows = []
+    for name, found in told.items():
+        if name == "ray":
+            kills = ", ".join(f"{number} × {kind}" for kind, number in sorted(found["kills"].items()))
+            what = f"Ray, 3 machines: {sum(found['kills'].values())} kills ({kills})"
+        else:
+            what = f"{found['killed']} of {found['parts']} shards"
+        same = "yes" if found["same_export"] else "**no**"
+        rows.append((what, f"{found['rows']:,}", found["lost"], found["twice"], same))
+    note = (
+        "\n`bench/faults.py`: SIGKILL at random moments, on a Ray cluster of several nodes on one machine."
+        " A driver is the command that owns the run file, repeated after its death.\n"
+    )
+    return table(head, rows) + note
+
+
+def _ray(told: dict[str, Any]) -> str:
+    head = ("engine", "workers", "examples", "CPU s, all workers", "CPU s, busiest worker", "wall s")
+    rows = [
+        (
+            run["engine"],
+            run["workers"],
+            run["rows"],
+            f"{run['cpu_sum']:.2f}",
+            f"{run['cpu_most']:.2f}",
+            f"{run['wall']:.0f}",
+        )
+        for run in told["transformer"]
+    ]
+    free = told["free"]
+    same = "the same" if told["identical"] else "**different**"
+    note = (
+        f"\n`bench/ray_workers.py`, one run each: DeepWordBug on a transformer of two layers, results {same}."
+        f" Two Ray workers beside one: **{told['cpu_speed_up']:.2f}×** by the CPU seconds of the busiest"
+        " worker (goal 1.7×), the most that two free cores could give. Wall seconds are those of a machine"
+        f" with a load of {told['load']:.0f} on two cores, and say little. A victim that costs nothing:"
+        f" {free['local']:.2f} ms of CPU per example with two local workers, {free['ray']:.2f} ms with two"
+        f" Ray workers, all processes of Ray included: {free['overhead']:.2f} ms more (goal 0.5), from runs"
+        f" of {free['rows'][0]:,} and {free['rows'][1]:,} examples.\n"
+    )
+    return table(head, rows) + note
+
+
+def _rows(told: Sequence[dict[str, Any]]) -> str:
+    head = ("rows", "step", "CPU s", "CPU µs per row", "most memory, MB")
+    steps = ("one", "shards", "merge", "export one", "summary")
+    names = {"one": "attack, one file", "shards": "attack, 16 shards (sum; most)", "export one": "export"}
+    rows = [
+        (
+            f"{found['rows']:,}",
+            names.get(step, step),
+            f"{found[step]['cpu_seconds']:.1f}",
+            f"{1e6 * found[step]['cpu_seconds'] / found['rows']:.0f}",
+            f"{found[step]['megabytes']:.0f}",
+        )
+        for found in told
+        for step in steps
+        if step in found
+    ]
+    note = (
+        "\n`bench/million.py`: a victim that costs nothing and an attack of one query; start-up included."
+        " Steps that are not listed for a number of rows were not measured.\n"
+    )
+    return table(head, rows) + note
+
+
 def _jsma(found: dict[str, Any]) -> str:
     note = (
         "\nAgainst a 64-unit LSTM on IMDB: 250 words, at most 35 changed, a dictionary"
@@ -349,8 +424,8 @@ def _startup(told: dict[str, Any]) -> str:
         rounds = len(sides["now"])
         rows.append((name, rounds, shown.get("before", "–"), shown["now"], share, f"≤ {told['goal']:.0%}"))
     note = (
-        f"\n`unfooled attack --limit {told['rows']}` on MR against a linear SVM from the"
-        " command to its summary, user and system seconds of all its processes, one thread each; medians,"
+        f"\n`unfooled attack --limit {told['rows']}` on MR against a linear SVM (or a small word CNN) from"
+        " the command to its summary, user and system seconds of all its processes, one thread each; medians,"
         " both versions in turns.\n"
     )
     return "## Start-up\n\n" + table(head, rows) + note

@@ -102,7 +102,18 @@ def test_the_encoder_comes_without_the_libraries_around_it(folder: Path, tmp_pat
     assert recorded["torch"] == metadata.version("torch")
 
 
-HEAVY = ("numpy", "torch", "sklearn", "transformers", "rich", "httpx", "optuna", "sqlite3", "starlette")
+HEAVY = (
+    "numpy",
+    "ray",
+    "torch",
+    "sklearn",
+    "transformers",
+    "rich",
+    "httpx",
+    "optuna",
+    "sqlite3",
+    "starlette",
+)
 TYPED = [
     *((name,) for name, entry in COMMANDS.items() if not isinstance(entry, Group)),
     *(

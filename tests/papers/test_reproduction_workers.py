@@ -27,7 +27,6 @@ from unfooled.papers.runner import FILE, StageObserver, StageRunner, read_note
 from unfooled.papers.stages import Stage, TrainStage
 from unfooled.papers.workers import helpers
 from unfooled.runs.lock import Lock
-from unfooled.runs.workers.where import Workers
 from unfooled.training.observer import TrainObserver
 from waiting import PATIENCE, eventually
 
@@ -208,8 +207,8 @@ def test_how_many_the_command_asks_for(
 ) -> None:
     given: list[int] = []
 
-    def stop(*_: object, workers: Workers, **__: object) -> None:
-        given.append(workers.number)
+    def stop(*_: object, workers: int, **__: object) -> None:
+        given.append(workers)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("unfooled.papers.reproduce.check", lambda *_, **__: None)

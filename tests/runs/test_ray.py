@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,9 @@ from typing import Any
 
 import pytest
 
+# A token of our own: else Ray would keep one in the user's home. It is read when Ray is first imported.
+os.environ.setdefault("RAY_AUTH_MODE", "token")
+os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(16))
 pytest.importorskip("ray", reason="needs: pip install 'unfooled[ray]'")
 
 import unfooled
@@ -151,6 +155,18 @@ def test_what_is_missing_on_a_machine_is_one_line(
     victim.spec = str(moved)  # type: ignore[attr-defined]
     with pytest.raises(UserError, match=r"(?s)on the machine .*model.*every machine of the cluster"):
         unfooled.attack(victim, data, "deepwordbug", out=tmp_path / "b", workers=workers)
+
+
+def test_a_path_counts_from_where_the_command_stands(
+    tmp_path: Path, data: unfooled.Dataset, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "beside.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PARENT", str(os.getpid()))
+    workers = Workers(number=1, engine="ray", address=address)
+    few = unfooled.load_data("d.csv", limit=10)
+    run = unfooled.attack("beside.py:deadly", few, "deepwordbug", out="run", workers=workers)
+    assert {result.outcome for result in run.results()} <= {"success", "failure", "skipped"}
 
 
 def test_another_model_under_the_same_name_is_refused(

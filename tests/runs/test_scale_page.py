@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -26,6 +29,7 @@ from reviews import sentences, write_csv
 PAGE = DOCS / "how-to" / "scale.md"
 LINES = [line for block in blocks(PAGE, "sh") for line in typed(block)]
 PARTS = 16
+TOKEN = secrets.token_hex(16)  # of our clusters; else Ray would keep one in the user's home
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +51,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment(**more: str) -> dict[str, str]:
     """With the command `unfooled` of this very Python."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return os.environ | {"PATH": path, "RAY_USAGE_STATS_ENABLED": "0"} | more
+    own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
+    return os.environ | {"PATH": path} | own | more
 
 
 def shell(line: str, folder: Path, code: int = 0, **more: str) -> str:
@@ -152,10 +157,11 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, int]]:
         pytest.skip("nodes need loopback addresses of their own")
     head, other = those_with("ray start")
     gcs, client = free_port(), free_port()
+    short = tempfile.mkdtemp(prefix="ray-")  # the path of a socket may have 107 bytes
     limits = ["--object-store-memory=80000000", "--disable-usage-stats", "--block"]
     started = [
         [*shlex.split(head.replace("6379", str(gcs))), "--num-cpus=1", "--node-ip-address=127.0.0.5"]
-        + [f"--ray-client-server-port={client}", "--include-dashboard=false", f"--temp-dir={tmp_path}/r"],
+        + [f"--ray-client-server-port={client}", "--include-dashboard=false", f"--temp-dir={short}"],
         [*shlex.split(other.replace("HEAD:6379", f"127.0.0.5:{gcs}")), "--num-cpus=1"]
         + ["--node-ip-address=127.0.0.6"],
     ]
@@ -185,6 +191,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, int]]:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+        shutil.rmtree(short, ignore_errors=True)
 
 
 def free_port() -> int:

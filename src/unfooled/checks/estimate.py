@@ -71,16 +71,17 @@ def estimate(
     *,
     out: Path,
     settings: Settings,
-    caps: Caps,
+    caps: Caps | None = None,
     limit: int | None = None,
     first: bool = False,
     shard: Shard | None = None,
-    workers: Workers | None = None,
+    workers: int | Workers = 1,
     pilot: int = PILOT,
     observer: Observer | None = None,
     **attacked: Any,
 ) -> Estimate:
     """Attack `pilot` of the rows in memory, and count on from there; `attacked` is what `attack` takes."""
+    caps = caps or Caps()
     began = time.perf_counter()
     run = attack(
         victim,
@@ -100,7 +101,7 @@ def estimate(
     finished = _finished(out)
     queries = [result.queries for result in results]
     prices = [result.queries * caps.price(tokens_of(result.fields)) for result in results]
-    number = workers.number if workers else 1
+    number = Workers.of(workers).number
     left = max(0, rows - finished)
     asked = sum(queries)
     spent = Span.of(Mean.of(queries, COUNTS), left)

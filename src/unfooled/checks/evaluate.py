@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unfooled.checks.illusions.attacking import (
     EvaluatedModel,
@@ -42,8 +42,10 @@ from unfooled.runs.attack import Run
 from unfooled.runs.export import export
 from unfooled.runs.notes import write_remark
 from unfooled.runs.row_choice import rows_for
-from unfooled.runs.workers.where import Workers
 from unfooled.victims.loading import GivenVictim
+
+if TYPE_CHECKING:
+    from unfooled.runs.workers.where import Workers
 
 CLEAN_LIMIT = 2000
 DRAWS = 15

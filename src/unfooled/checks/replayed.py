@@ -49,7 +49,7 @@ def replay_on_models(
     label_map: Mapping[str, str] | None,
     watcher: EvaluationObserver,
     restart: bool,
-    workers: Workers,
+    workers: int | Workers,
 ) -> list[Replayed]:
     """Show `samples` to each model; its run is in the folder of its name."""
     keys = {sample.key for sample in samples}
@@ -67,7 +67,7 @@ def replay_on_models(
                 name=name,
                 observer=observer,
                 restart=restart,
-                workers=Workers() if looks.random else workers,  # draws follow one after the other
+                workers=1 if looks.random else workers,  # draws follow one after the other
             )
         results = [result for result in read_results(run.path) if result.key in keys]
         judged = [result for result in results if result.outcome != "error"]

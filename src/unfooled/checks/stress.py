@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import unfooled
 from unfooled.checks.illusions.attacking import (
@@ -77,8 +77,10 @@ from unfooled.runs.file import RunFile
 from unfooled.runs.identity import differences
 from unfooled.runs.row_choice import take, taken
 from unfooled.runs.task import task_for
-from unfooled.runs.workers.where import Workers
 from unfooled.victims.loading import GivenVictim, as_victim
+
+if TYPE_CHECKING:
+    from unfooled.runs.workers.where import Workers
 
 AVERAGED = 4  # draws of a random model behind every answer that an attack hears
 DRAWS = 15  # fresh draws of a random model that judge a text

@@ -139,7 +139,10 @@ Examples:
             )
         return Exit.SOME_ERRORS if summary.errors else Exit.DONE
 
-    def caps(self) -> Caps:
+    def caps(self) -> Caps | None:
+        given = (self.max_cost, self.max_hours, self.price_per_query or None, self.price_per_token or None)
+        if set(given) == {None}:
+            return None
         from unfooled.runs.caps import Caps
 
         return Caps(
@@ -150,7 +153,7 @@ Examples:
         )
 
     def _tell_cost(
-        self, victim: Victim, data: Examples, recipe: Recipe, label_map: Any, out: Path, caps: Caps
+        self, victim: Victim, data: Examples, recipe: Recipe, label_map: Any, out: Path, caps: Caps | None
     ) -> int:
         from unfooled.checks.estimate import estimate
         from unfooled.report.costs import cost_lines

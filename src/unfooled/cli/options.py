@@ -185,7 +185,9 @@ class EngineOptions(Command):
     cpus_per_worker: float = option(1.0, "CPUs that a Ray worker takes.", min=0.0)
     gpus_per_worker: float = option(0.0, "GPUs that a Ray worker takes.", min=0.0)
 
-    def where(self, number: int) -> Workers:
+    def where(self, number: int) -> int | Workers:
+        if self.engine == "local":
+            return number
         from unfooled.runs.workers.where import Workers
 
         return Workers(

@@ -133,10 +133,10 @@ def measure_run(
     names: Sequence[str],
     *,
     progress: Callable[[int, int], None] = lambda done, total: None,
-    workers: Workers | None = None,
+    workers: int | Workers = 1,
 ) -> list[str]:
     """Measure what the run has not measured yet; returns the full names."""
-    workers = workers or Workers()
+    workers = Workers.of(workers)
     workers.connect()
     wanted = [parse_measure(name) for name in dict.fromkeys(names)]
     for measure, full in wanted:

@@ -35,19 +35,19 @@ from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
 from unfooled.progress import ProgressObserver
 from unfooled.runs.asking import Ways, settle_asking
-from unfooled.runs.caps import Caps, Spending, spending_within
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
 from unfooled.runs.order import Order
-from unfooled.runs.shard import Shard
 from unfooled.runs.task import Examples, Task, task_for
-from unfooled.runs.workers.where import Workers
 from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.preflight import Preflight
 
 if TYPE_CHECKING:
     from unfooled.metrics.summary import Summary
+    from unfooled.runs.caps import Caps, Spending
     from unfooled.runs.in_memory import MemoryRunFile
+    from unfooled.runs.shard import Shard
+    from unfooled.runs.workers.where import Workers
 
 # Enough to see swapped labels or logits, little enough for a paid endpoint.
 PREFLIGHT_EXAMPLES = 64
@@ -187,14 +187,18 @@ def attack(
             raise DataError(f"{name}={most} leaves nothing to attack", f"{name} is at least 1")
     if shard is not None and keys is not None:
         raise DataError("chosen examples cannot be cut into shards", "give either keys or a shard")
-    shard = Shard.parse(shard) if isinstance(shard, str) else shard
-    workers = Workers.of(workers)
+    if isinstance(shard, str):
+        from unfooled.runs.shard import Shard
+
+        shard = Shard.parse(shard)
+    elsewhere = _elsewhere(workers)
     recipe, notices = fit_recipe(recipe, victim)
     for notice in notices:
         observer.note(notice)
     resources = require_resources(recipe)
     open_inside(recipe.oracles(), victim)  # what does not fit is said before a run file is made
-    workers.connect()
+    if elsewhere is not None:
+        elsewhere.connect()
 
     whole, looked_at, total = dataset, dataset, len(dataset)
     if limit is not None or rows is not None:
@@ -253,7 +257,7 @@ def attack(
             "resources": resources,
             **settings.identity(),
         },
-        "environment": _environment(victim, dataset, recipe, workers, report)
+        "environment": _environment(victim, dataset, recipe, elsewhere, report)
         | {"notices": notices, "asked": total if keys is None else None}
         | {"available": len(whole), "shortened": total < len(whole), "final": final}
         | {"rows": "first" if first else "stratified", "device": described(where)}
@@ -280,13 +284,11 @@ def attack(
         observer.started(total, done)
         if done < total:
             parts = SessionParts(victim, recipe, settings, _answered_question(task, victim, sample))
-            with spending_within(caps, file, sample) as spending:
-                admitted = spending.admitted(examples)
-                results = _results(parts, admitted, workers, total - done, file, opened, observer, spending)
+            with caps.counting(file, sample) if caps else contextlib.nullcontext() as spending:
+                results = _results(parts, examples, elsewhere, total - done, file, opened, observer, spending)
                 with closing(results):  # its counters belong into the file while that is open
                     for result in results:
                         file.add(result)
-                        spending.finished(result)
                         observer.finished(result)
     if out is None:
         return Run(file.path, held)
@@ -311,39 +313,52 @@ def _few_edits(recipe: Recipe) -> int:
     return min(FEW_EDITS, getattr(recipe.search, "tries", None) or FEW_EDITS)
 
 
+def _elsewhere(workers: int | Workers) -> Workers | None:
+    """Several workers, or such as are on other machines; None: this process alone."""
+    if workers == 1:
+        return None
+    from unfooled.runs.workers.where import Workers
+
+    placed = Workers.of(workers)
+    return None if placed.in_this_process else placed
+
+
 def _results(
     parts: SessionParts,
     examples: Iterable[Example | None],
-    workers: Workers,
+    workers: Workers | None,
     remaining: int,
     file: RunFile,
     opened: Mapping[str, Oracle | AsyncOracle],
     observer: Observer,
-    spending: Spending,
+    spending: Spending | None,
 ) -> Generator[Result]:
     def working(life: Callable[[], Life]) -> None:
-        spending.working(life)
+        if spending is not None:
+            spending.working(life)
         observer.working(life)
 
-    if not workers.in_this_process:
-        from unfooled.runs.workers.where import attack_in_workers
-
-        yield from attack_in_workers(
+    check = None if spending is None else spending.check
+    if spending is not None:
+        examples = spending.admitted(examples)
+    if workers is not None:
+        results = workers.attack(
             parts,
             examples,
-            workers,
             remaining=remaining,
             on_counters=file.add_counters,
             on_start=working,
-            check=spending.checks,
+            check=check,
         )
+        yield from results if spending is None else spending.counted(results)
         return
     victim, recipe, settings, known_good = parts
     oracles = open_oracles(recipe, victim, opened)
-    session = Session(victim, recipe, settings, oracles=oracles, known_good=known_good, check=spending.checks)
+    session = Session(victim, recipe, settings, oracles=oracles, known_good=known_good, check=check)
     working(session.life)
+    results = session.attack(examples)
     try:
-        yield from session.attack(examples)
+        yield from results if spending is None else spending.counted(results)
     finally:
         file.add_counters(session.counters())
 
@@ -378,7 +393,7 @@ def _is_answered(task: Task, victim: Victim, text: TextValue) -> bool:
 
 
 def _environment(
-    victim: Victim, dataset: Examples, recipe: Recipe, workers: Workers, report: Preflight
+    victim: Victim, dataset: Examples, recipe: Recipe, workers: Workers | None, report: Preflight
 ) -> dict[str, Any]:
     return {
         "unfooled": unfooled.__version__,
@@ -388,7 +403,7 @@ def _environment(
         "victim": victim.name,
         "data": dataset.name,
         "cleaning": list(dataset.cleaning),
-        **workers.told(),
+        **({"workers": 1} if workers is None else workers.told()),
         "preflight": report.lines(),
     }
 

@@ -54,9 +54,19 @@ class Caps:
     def priced(self) -> bool:
         return bool(self.per_query or self.per_token)
 
-    @property
-    def bound(self) -> bool:
-        return self.max_cost is not None or self.max_hours is not None
+    @contextmanager
+    def counting(self, file: RunFile, sample: Sequence[Example]) -> Iterator[Spending | None]:
+        """What counts while a run goes on, if there are bounds. Raises at the end where one was reached."""
+        if self.max_cost is None and self.max_hours is None:
+            yield None
+            return
+        spending = Spending(self, file, sample)
+        try:
+            yield spending
+        finally:
+            spending.keep()
+        if spending.stopped:
+            raise spending.error()
 
     def price(self, tokens: float) -> float:
         """Of one question about a text of so many tokens."""
@@ -67,38 +77,7 @@ def tokens_of(fields: Iterable[tuple[str, str]]) -> int:
     return -(-sum(len(content) for _, content in fields) // CHARACTERS)
 
 
-@contextmanager
-def spending_within(caps: Caps | None, file: RunFile, sample: Sequence[Example]) -> Iterator[Spending]:
-    """What counts while a run goes on; without bounds nothing is counted. Raises where a cap was reached."""
-    if caps is None or not caps.bound:
-        yield Spending()
-        return
-    counting = BoundSpending(caps, file, sample)
-    try:
-        yield counting
-    finally:
-        counting.keep()
-    if counting.stopped:
-        raise counting.error()
-
-
 class Spending:
-    """Counts nothing: a run without bounds."""
-
-    checks: Callable[[], None] | None = None  # called again and again while the run goes on
-
-    def working(self, life: Callable[[], Life]) -> None:
-        pass
-
-    def admitted(self, examples: Iterable[Example]) -> Iterable[Example | None]:
-        """Examples, until the next would be one too many; None where that is to be seen later."""
-        return examples
-
-    def finished(self, result: Result) -> None:
-        pass
-
-
-class BoundSpending(Spending):
     """Counts what a run costs while it goes on."""
 
     def __init__(self, caps: Caps, file: RunFile, sample: Sequence[Example]) -> None:
@@ -115,12 +94,12 @@ class BoundSpending(Spending):
         lengths = [tokens_of(example.content) for example in sample]
         self._tokens = sum(lengths) / max(1, len(lengths))
         self.stopped = ""  # why nothing more is begun
-        self.checks = self.check
 
     def working(self, life: Callable[[], Life]) -> None:
         self._life = life
 
-    def admitted(self, examples: Iterable[Example]) -> Iterator[Example | None]:
+    def admitted(self, examples: Iterable[Example | None]) -> Iterator[Example | None]:
+        """Examples, until the next would be one too many; None where that is to be seen later."""
         for example in examples:
             while self._would_exceed():
                 if self._begun == self._ended or self._over_time():
@@ -130,9 +109,12 @@ class BoundSpending(Spending):
             self._begun += 1
             yield example
 
-    def finished(self, result: Result) -> None:
-        self._ended += 1
-        self._asked += result.queries
+    def counted(self, results: Iterator[Result]) -> Iterator[Result]:
+        """The same results, each of which ends an example."""
+        for result in results:
+            self._ended += 1
+            self._asked += result.queries
+            yield result
 
     def cost(self) -> float:
         """So far, by all commands."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from unfooled.checks.illusions.diagnosis import Gradients, Looks
 from unfooled.checks.illusions.survivors import CheckResult, Flags, Survival
@@ -19,7 +20,9 @@ from unfooled.data.dataset import Dataset
 from unfooled.runs.attack import Observer, attack
 from unfooled.runs.file import RunFile
 from unfooled.runs.row_choice import take
-from unfooled.runs.workers.where import Workers
+
+if TYPE_CHECKING:
+    from unfooled.runs.workers.where import Workers
 
 
 class EvaluationObserver:

@@ -6,6 +6,7 @@ portions, and a slow network costs time on the way, not a call per example.
 
 from __future__ import annotations
 
+import os
 import queue
 import re
 import socket
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from unfooled.errors import UserError, VictimError
@@ -29,10 +31,10 @@ _GATHER = 0.01  # seconds in which further results join the first one of an answ
 class Actor:
     """What runs on the other machine. Its work has a thread of its own, beside those that answer."""
 
-    def __init__(self, packed: bytes, path: list[str]) -> None:
+    def __init__(self, packed: bytes, folder: str, path: list[str]) -> None:
         self._given: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
         self._said: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
-        threading.Thread(target=self._work, args=(packed, path), daemon=True).start()
+        threading.Thread(target=self._work, args=(packed, folder, path), daemon=True).start()
 
     def give(self, items: list[Any]) -> None:
         self._given.put(items)
@@ -47,9 +49,11 @@ class Actor:
             except queue.Empty:
                 return found
 
-    def _work(self, packed: bytes, path: list[str]) -> None:
-        # Where the machine that started the run looks for modules; what is not here is not found here.
-        sys.path.extend(folder for folder in path if folder not in sys.path)
+    def _work(self, packed: bytes, folder: str, path: list[str]) -> None:
+        # Where the command stands and looks for modules; what is not on this machine is not found here.
+        with suppress(OSError):
+            os.chdir(folder)
+        sys.path.extend(place for place in path if place not in sys.path)
 
         def unpack() -> Job:
             from ray import cloudpickle
@@ -121,7 +125,9 @@ class Actors:
         self._packed = self._ray.put(dumps(job))  # sent once to each machine
 
     def start(self) -> ActorChannel:
-        return ActorChannel(self._class.remote(self._packed, [folder for folder in sys.path if folder]))
+        return ActorChannel(
+            self._class.remote(self._packed, os.getcwd(), [place for place in sys.path if place])
+        )
 
     def ready(self, channels: Sequence[ActorChannel], timeout: float | None, /) -> list[ActorChannel]:
         owners = {channel.answer: channel for channel in channels}

@@ -98,6 +98,13 @@ class Workers:
         on_start(pool.life)
         return pool.run()
 
+    def attack(self, parts: SessionParts, examples: Iterable[Example | None], **how: Any) -> Iterator[Result]:
+        """Like `Session.attack`, in these workers; `how` is what `run` takes."""
+        victim, recipe, settings, known_good = parts
+        resources = require_resources(recipe) if self.engine == "ray" else {}
+        job = AttackJob(self.sent(victim), recipe, settings, known_good, resources)
+        return self.run(job, examples, **how)
+
     def sent(self, victim: Victim) -> SentVictim:
         """The victim as it gets to the workers: by name, or by value."""
         if self.engine != "ray":
@@ -105,13 +112,3 @@ class Workers:
         from unfooled.runs.workers.cluster import dumps
 
         return SentVictim(portable(victim, dumps), victim.fingerprint())  # each machine has files of its own
-
-
-def attack_in_workers(
-    parts: SessionParts, examples: Iterable[Example | None], workers: Workers, **how: Any
-) -> Iterator[Result]:
-    """Like `Session.attack`, in several workers; `how` is what `Workers.run` takes."""
-    victim, recipe, settings, known_good = parts
-    resources = require_resources(recipe) if workers.engine == "ray" else {}
-    job = AttackJob(workers.sent(victim), recipe, settings, known_good, resources)
-    return workers.run(job, examples, **how)
