@@ -33,10 +33,8 @@ from unfooled.data.loading import Given
 from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
 from unfooled.progress import ProgressObserver
-from unfooled.runs.asking import Ways, settle_asking
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
-from unfooled.runs.order import Order
 from unfooled.runs.task import Examples, Task, task_for
 from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.preflight import Preflight
@@ -44,6 +42,7 @@ from unfooled.victims.preflight import Preflight
 if TYPE_CHECKING:
     from unfooled.metrics.summary import Summary
     from unfooled.runs.in_memory import MemoryRunFile
+    from unfooled.runs.order import Order
 
 # Enough to see swapped labels or logits, little enough for a paid endpoint.
 PREFLIGHT_EXAMPLES = 64
@@ -207,24 +206,28 @@ def attack(
     for warning in warnings:
         observer.note(warning)
 
-    asked = settle_asking(
-        Ways(order, surrogate, surrogate_queries, out, restart),
-        recipe,
-        victim,
-        whole,
-        sample,
-        seed=settings.seed,
-        rows=total if keys is None else len(keys),
-        victim_seconds=report.seconds_per_text,
-        opened=opened,
-        tell=observer.note,
-    )
-    recipe, notices = asked.recipe, [*notices, *asked.notices]
-    resources |= asked.resources
+    kept, counters = recipe, {}
+    if order != "constraints-first" or surrogate not in (None, "none"):
+        from unfooled.runs.asking import Ways, settle_asking
+
+        asked = settle_asking(
+            Ways(order, surrogate, surrogate_queries, out, restart),
+            recipe,
+            victim,
+            whole,
+            sample,
+            seed=settings.seed,
+            rows=total if keys is None else len(keys),
+            victim_seconds=report.seconds_per_text,
+            opened=opened,
+            tell=observer.note,
+        )
+        recipe, kept, counters = asked.recipe, asked.kept, asked.counters
+        notices, resources = [*notices, *asked.notices], resources | asked.resources
 
     header = {
         "identity": {
-            "recipe": asked.kept.to_json(),
+            "recipe": kept.to_json(),
             "victim": victim.fingerprint(),
             "data": whole.fingerprint(),
             "labels": list(victim.labels),
@@ -243,8 +246,8 @@ def attack(
         )
     file, held = _opened(out, header, restart)
     with file:
-        if asked.counters:
-            file.set_counters(asked.counters)
+        if counters:
+            file.set_counters(counters)
         examples = _unfinished(_chosen(iter(dataset), keys), file)
         low, high = dataset.nth_key(0), dataset.nth_key(total - 1)
         if keys is None and dataset is whole:
