@@ -80,6 +80,10 @@ def open_session(args: argparse.Namespace) -> tuple[Any, Any]:
         settings=args.set,
         without=args.without,
     )
+    if args.order == "victim-first":
+        from unfooled.attacks.parts.victim_first import with_victim_first
+
+        recipe = with_victim_first(recipe)
     return Session(victim, recipe, Settings(window=args.window, budget=args.budget)), victim
 
 
@@ -186,6 +190,7 @@ def main() -> None:
     parser.add_argument("--attack", default="textfooler@textattack")
     parser.add_argument("--set", action="append", default=[], help="a setting of the attack, path=value")
     parser.add_argument("--without", action="append", default=[], help="a kind of edit to leave out")
+    parser.add_argument("--order", default="constraints-first", help="or victim-first")
     parser.add_argument("--window", type=int, default=256)
     parser.add_argument("--budget", type=int, help="most queries per example")
     parser.add_argument("--serve", action="store_true", help="read blocks of indices from stdin")

@@ -13,7 +13,7 @@ from toys import Answering, encoder, neighbours, toy_recipe
 from unfooled.attacks.parts.candidates import Neighbours
 from unfooled.attacks.parts.constraints import SentenceSimilarity
 from unfooled.attacks.parts.goals import OnlyClass, Targeted, Untargeted
-from unfooled.attacks.parts.guided import Guided, margin
+from unfooled.attacks.parts.guided import BySurrogate, margin
 from unfooled.attacks.parts.importance import Bisection, Deletion
 from unfooled.attacks.parts.search import GreedySwap
 from unfooled.core.attempt import Attempt
@@ -47,7 +47,7 @@ WEIGHTS |= {"gammay": -1.5, "deltaz": -1.0, "alphax": 0.4}
 
 
 def guided(search: Any = GREEDY, **settings: Any) -> Recipe:
-    return with_asking(toy_recipe(search), Guided("toy", **settings))
+    return with_asking(toy_recipe(search), BySurrogate("toy", **settings))
 
 
 def oracles(victim: dict[str, float], surrogate: dict[str, float], **more: Any) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def test_a_surrogate_that_is_right_needs_one_question_per_swap() -> None:
 
 
 def test_answers_of_the_victim_overrule_a_surrogate_that_is_wrong() -> None:
-    wrong = {word: -weight for word, weight in WEIGHTS.items()} | {"gamma": 3.0, "delta": 3.0}
+    wrong = WEIGHTS | {"gammay": 0.5, "deltaz": 0.5, "alphay": -1.0, "betax": -1.0}
     (result,) = attack(guided(), oracles(WEIGHTS, wrong))
     assert (result.outcome, result.perturbed) == ("success", "alpha beta gammay deltaz")
     (knows_nothing,) = attack(guided(), oracles(WEIGHTS, {}))
@@ -112,11 +112,13 @@ def test_a_swap_that_was_not_needed_is_left_out() -> None:
 
 
 def test_hopeless_examples_are_given_up_only_where_that_is_asked_for() -> None:
-    stubborn = dict.fromkeys(WEIGHTS, 2.0) | {"alphax": 1.9}
-    (to_the_end,) = attack(guided(tries=1), oracles(stubborn, WEIGHTS))
-    (given_up,) = attack(guided(tries=1, give_up=0.5), oracles(stubborn, WEIGHTS))
+    stubborn = dict.fromkeys(WEIGHTS, 1.0) | {"alphax": 0.9}
+    knows_nothing: dict[str, float] = {}
+    (to_the_end,) = attack(guided(tries=1, spread=5.0), oracles(stubborn, knows_nothing))
+    (given_up,) = attack(guided(tries=1, spread=5.0, give_up=0.5), oracles(stubborn, knows_nothing))
     assert to_the_end.outcome == given_up.outcome == "failure"
     assert to_the_end.note == ""
+    assert to_the_end.perturbed == "alphax beta gamma delta", "as far as it came"
     assert "given up" in given_up.note
     assert given_up.queries < to_the_end.queries
     (easy,) = attack(guided(give_up=0.5), oracles(WEIGHTS, WEIGHTS))
@@ -167,7 +169,7 @@ def test_the_recipe_is_marked_and_can_be_rebuilt() -> None:
     assert recipe_from_json(recipe.to_json()) == recipe
     for wrong in ({"tries": 0}, {"spread": 0.0}, {"give_up": 1.5}):
         with pytest.raises(ValueError, match=r"is a|at least|above"):
-            Guided("toy", **wrong)
+            BySurrogate("toy", **wrong)
 
 
 # -- importance by bisection -----------------------------------------------------------------------

@@ -34,10 +34,8 @@ from unfooled.device import CPU, computes, described, resolved
 from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
 from unfooled.progress import ProgressObserver
-from unfooled.runs.asking import Ways, settle_asking
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
-from unfooled.runs.order import Order
 from unfooled.runs.task import Examples, Task, task_for
 from unfooled.victims.loading import GivenVictim, as_victim
 from unfooled.victims.preflight import Preflight
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
     from unfooled.metrics.summary import Summary
     from unfooled.runs.caps import Caps, Spending
     from unfooled.runs.in_memory import MemoryRunFile
+    from unfooled.runs.order import Order
     from unfooled.runs.shard import Shard
     from unfooled.runs.workers.where import Workers
 
@@ -225,20 +224,24 @@ def attack(
     for warning in warnings:
         observer.note(warning)
 
-    asked = settle_asking(
-        Ways(order, surrogate, surrogate_queries, out, restart),
-        recipe,
-        victim,
-        whole,
-        sample,
-        seed=settings.seed,
-        rows=total if keys is None else len(keys),
-        victim_seconds=report.seconds_per_text,
-        opened=opened,
-        tell=observer.note,
-    )
-    recipe, notices = asked.recipe, [*notices, *asked.notices]
-    resources |= asked.resources
+    kept, counters = recipe, {}
+    if order != "constraints-first" or surrogate not in (None, "none"):
+        from unfooled.runs.asking import Ways, settle_asking
+
+        asked = settle_asking(
+            Ways(order, surrogate, surrogate_queries, out, restart),
+            recipe,
+            victim,
+            whole,
+            sample,
+            seed=settings.seed,
+            rows=total if keys is None else len(keys),
+            victim_seconds=report.seconds_per_text,
+            opened=opened,
+            tell=observer.note,
+        )
+        recipe, kept, counters = asked.recipe, asked.kept, asked.counters
+        notices, resources = [*notices, *asked.notices], resources | asked.resources
     where = resolved(settings.device)
     if where != CPU:
         observer.note(f"models compute on {described(where)}")
@@ -250,7 +253,7 @@ def attack(
 
     header = {
         "identity": {
-            "recipe": asked.kept.to_json(),
+            "recipe": kept.to_json(),
             "victim": victim.fingerprint(),
             "data": whole.fingerprint(),
             "labels": list(victim.labels),
@@ -270,8 +273,8 @@ def attack(
         )
     file, held = _opened(out, header, restart)
     with file:
-        if asked.counters:
-            file.set_counters(asked.counters)
+        if counters:
+            file.set_counters(counters)
         examples = _unfinished(_chosen(iter(dataset), keys), file)
         low, high = (dataset.nth_key(0), dataset.nth_key(total - 1)) if total else (0, -1)
         if keys is None and dataset is whole:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unfooled.attacks.parts.guided import Guided
+from unfooled.attacks.parts.guided import BySurrogate
 from unfooled.attacks.parts.search import attackable
 from unfooled.attacks.parts.victim_first import cannot_guide
 from unfooled.core.attempt import Attempt
@@ -51,17 +51,17 @@ class Copy(NamedTuple):
 def guided_by(recipe: Recipe, path: str) -> Recipe:
     """The same attack with its questions chosen by the model at that path."""
     _require_guidable(recipe)
-    return with_asking(recipe, Guided(surrogate=path, **_habits(recipe)))
+    return with_asking(recipe, BySurrogate(surrogate=path, **_habits(recipe)))
 
 
 def guided_by_fitted(recipe: Recipe, path: Path, fitted: LinearSurrogate) -> Recipe:
     """The same attack with its questions chosen by a model that was fitted for it."""
     _require_guidable(recipe)
-    spread = float(fitted.facts.get("spread", Guided.spread))
-    return with_asking(recipe, Guided(surrogate=str(path), spread=spread, **_habits(recipe)))
+    spread = float(fitted.facts.get("spread", BySurrogate.spread))
+    return with_asking(recipe, BySurrogate(surrogate=str(path), spread=spread, **_habits(recipe)))
 
 
-def _habits(recipe: Recipe) -> dict[str, float]:
+def _habits(recipe: Recipe) -> dict[str, Any]:
     """To most victims all misspellings of a word are the same unknown word; other words are not."""
     return {"own": 0.03, "optimism": 0.2} if recipe.levels == ("characters",) else {}
 

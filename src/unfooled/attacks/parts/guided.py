@@ -19,7 +19,7 @@ said by the victim itself, as in every attack; no example learns from another.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.attacks.parts.constraints import NextText
-from unfooled.attacks.parts.search import Pass, allowed, keep_most_similar
+from unfooled.attacks.parts.search import WordPass, allowed, keep_most_similar
 from unfooled.attacks.parts.victim_first import split
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask, gather
@@ -36,12 +36,13 @@ from unfooled.text import Text
 Floats = NDArray[np.float64]
 LEAST = 1e-6  # scores are rounded to six decimals: nothing is surer than that
 _SCALE_DOUBT = 0.5  # standard deviation of the factor between the surrogate's gains and the victim's
+MATERIAL = 1.1  # an option that promises less than a tenth more than the best answer is not asked about
 _PRIOR_ANSWERS = 2  # answers of this text that count as much as what is known of the surrogate's error
 _NOISE = 1e-3  # variance of an answer that was given for an earlier text
 
 
 @dataclass(frozen=True)
-class Guided:
+class BySurrogate:
     """A recipe whose questions are chosen by a surrogate.
 
     `tries`: options of a word that the victim is asked about in the quick pass. `together`: options asked
@@ -75,7 +76,7 @@ class Guided:
     def asks(self) -> tuple[str, ...]:
         return (f"surrogate:{self.surrogate}",)
 
-    def go_through(self, a: Attempt, start: Scored, words: Pass) -> Program[Scored]:
+    def go_through(self, a: Attempt, start: Scored, words: WordPass) -> Program[Scored]:
         return (yield from _GuidedPass(self, a, words).run(start))
 
 
@@ -110,7 +111,7 @@ class _Answer(NamedTuple):
 
 
 class _GuidedPass:
-    def __init__(self, guided: Guided, a: Attempt, words: Pass) -> None:
+    def __init__(self, guided: BySurrogate, a: Attempt, words: WordPass) -> None:
         self.guided, self.a, self.words = guided, a, words
         self.cheap, self.dear = split(words.constraints)
         self.beliefs = _Beliefs(guided.spread**2, guided.own)
@@ -125,7 +126,7 @@ class _GuidedPass:
         self.steps = list(steps)
         end = yield from self._quick(start)
         if not end.success and not self._hopeless(start, end):
-            end = yield from self._thorough(start)
+            end = keep_most_similar(end, [(yield from self._thorough(start))])
         return (yield from self._without_needless(start, end)) if end.success else end
 
     # -- the passes --------------------------------------------------------------------------------
@@ -158,7 +159,8 @@ class _GuidedPass:
         best: dict[int, float] = {}
         for option, most in zip(every, self.beliefs.estimates(every, self.optimism).tolist(), strict=True):
             best[option.step] = max(best.get(option.step, 0.0), most)
-        return sum(best.values()) > -self._margin(now)
+        unasked = any(step not in self.beliefs.steps for step in best)  # of such a word anything may come
+        return unasked or sum(best.values()) > -self._margin(now)
 
     def _hopeless(self, start: Scored, end: Scored) -> bool:
         """Whether the quick pass came too short a part of the way for the thorough one to be worth it."""
@@ -221,7 +223,7 @@ class _GuidedPass:
         found: list[_Answer] = []
         before = self._margin(now)
         while not any(answer.scored.success for answer in found):
-            best = max(0.0, *(answer.gain for answer in found)) if found else 0.0
+            best = MATERIAL * max([0.0, *(answer.gain for answer in found)])
             chosen: list[_Option] = []
             while len(chosen) < self.guided.together:
                 # Options of one word tell much the same; of different words they are asked about together.
@@ -260,7 +262,8 @@ class _GuidedPass:
             estimates = self.beliefs.estimates(free, self.optimism)
             place = int(np.argmax(estimates))
             option = free[place]
-            if estimates[place] <= least:
+            unasked = self.most is None and option.step not in self.beliefs.steps
+            if estimates[place] <= least and not unasked:
                 return None
             if option.step in self.stale:
                 yield from self._make(now, [option.step])
@@ -333,6 +336,11 @@ class _Beliefs:
         self._missed: dict[int, list[float]] = {}  # by step: by how much the surrogate was off
         self._own = self._before["own"]
         self._shared = variance - self._own
+
+    @property
+    def steps(self) -> Collection[int]:
+        """Those that some answer was about."""
+        return self._missed.keys()
 
     def add(self, option: _Option, answer: float) -> None:
         self._seen.append((option.gain, option.step, option.key))

@@ -1,0 +1,85 @@
+"""Write the figures of `bench/fewer.json` into docs/explanation/fewer-questions.md, and draw the curves."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from bench_data import ROOT
+from fewer import FITTED_FOR, OUT
+
+PAGE = ROOT / "docs" / "explanation" / "fewer-questions.md"
+PICTURE = ROOT / "docs" / "images" / "fewer-questions.svg"
+BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+COLOURS = {"plain": "#777777", "surrogate": "#c0392b", "bisection": "#2471a3", "victim-first": "#117a65"}
+
+
+def main() -> None:
+    found: dict[str, Any] = json.loads(OUT.read_text(encoding="utf-8"))
+    cases = {name: case for name, case in found.items() if name.count("/") >= 2}
+    page = PAGE.read_text(encoding="utf-8")
+    before, rest = page.split(BEGIN)
+    after = rest.split(END)[1]
+    PAGE.write_text(f"{before}{BEGIN}\n{table(cases)}\n{END}{after}", encoding="utf-8")
+    draw({name: case for name, case in cases.items() if "/textfooler@textattack/" in name})
+
+
+def table(cases: dict[str, Any]) -> str:
+    lines = [
+        "| victim, attack | way | n | success | queries | with the fit | of plain | words | of plain |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in sorted(cases, key=lambda name: (name.rsplit("/", 1)[0], name.split("/")[2] != "plain")):
+        case = cases[name]
+        victim, attack, way, *_ = name.split("/")
+        plain = cases.get("/".join([victim, attack, "plain", *name.split("/")[3:]]), case)
+        total = case["queries"] + case["fitting"] / FITTED_FOR
+        low, high = wilson(case["success"], case["n"])
+        cells = [
+            f"{victim}, {attack.split('@')[0]}",
+            way,
+            str(case["n"]),
+            f"{case['success']:.1%} ({low:.1%} – {high:.1%})",
+            f"{case['queries']:.1f}",
+            f"{total:.1f}",
+            f"{total / plain['queries']:.2f}",
+            f"{case['words_changed']:.2f}",
+            f"{case['words_changed'] / plain['words_changed']:.2f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return middle - half, middle + half
+
+
+def draw(cases: dict[str, Any]) -> None:
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "unfooled"
+    import matplotlib.pyplot as plt
+
+    victims = sorted({name.split("/")[0] for name in cases})
+    figure, axes = plt.subplots(1, len(victims), figsize=(3.2 * len(victims), 3), sharey=True, squeeze=False)
+    for axis, victim in zip(axes[0], victims, strict=True):
+        for name, case in sorted(cases.items()):
+            if name.split("/")[0] == victim:
+                way = name.split("/")[2]
+                most, share = zip(*case["curve"], strict=True)
+                axis.plot(most, [100 * s for s in share], label=way, color=COLOURS[way])
+        axis.set_xscale("log")
+        axis.set_title(victim)
+        axis.set_xlabel("queries of an example, at most")
+    axes[0][0].set_ylabel("success, %")
+    axes[0][0].legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(PICTURE, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()
