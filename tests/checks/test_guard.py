@@ -11,8 +11,8 @@ import pytest
 
 from command_line import unfooled as typed
 from unfooled.attacks.parts.disguise import DISGUISES
-from unfooled.checks.cures import ALL, NONE, WITH_WORDS, Texts, best_cure, tried_cures
-from unfooled.checks.false_alarms import Asked, recall_at_price
+from unfooled.checks.cures import ALL, NONE, WITH_WORDS, CureTexts, best_cure, tried_cures
+from unfooled.checks.false_alarms import CachedFilter, recall_at_price
 from unfooled.checks.guard import fitting_ladder, guard, read_guard, with_cure
 from unfooled.checks.mending import mend
 from unfooled.checks.payload import Payload, payload_of, skeleton
@@ -125,7 +125,7 @@ def test_a_text_is_asked_about_once_and_a_failure_is_no_verdict() -> None:
         heard.extend(texts)
         return answer(texts)
 
-    asked = Asked(Filter(FunctionVictim(listen, labels=LABELS), ["abuse"]))
+    asked = CachedFilter(Filter(FunctionVictim(listen, labels=LABELS), ["abuse"]))
     heard.clear()
     assert asked.blocks(["vile", "nice", "vile", "boom"]) == [True, False, True, None]
     assert asked.blocks(["VILE"], change=lambda text: str(text).lower()) == [True]
@@ -136,13 +136,13 @@ def test_a_text_is_asked_about_once_and_a_failure_is_no_verdict() -> None:
 
 
 def test_each_step_is_tried_alone_and_together() -> None:
-    texts = Texts(
+    texts = CureTexts(
         passed=["v\u200bile", "v1le", "v\u200b1le"],
         bad=["vile", "scum"],
         honest=["a nice day", "the vile weather", "how are you", "see you"],
         look_alikes=["vile weather"],
     )
-    cures = {cure.name: cure for cure in tried_cures(Asked(toy()), texts)}
+    cures = {cure.name: cure for cure in tried_cures(CachedFilter(toy()), texts)}
     assert cures[NONE].closes.value == 0.0
     assert cures["invisible"].closes.value == pytest.approx(1 / 3)
     assert cures["leet"].closes.value == pytest.approx(1 / 3)
@@ -155,16 +155,16 @@ def test_each_step_is_tried_alone_and_together() -> None:
 
 def test_a_step_that_costs_too_much_is_left_out() -> None:
     honest = ["flight v1le to Rome", "nice", "good", "fine"]  # a number that leetspeak would make abuse of
-    texts = Texts(passed=["v\u200bile", "v1le"], bad=["vile"], honest=honest)
-    dear = best_cure(Asked(toy()), texts, price=0.01)
+    texts = CureTexts(passed=["v\u200bile", "v1le"], bad=["vile"], honest=honest)
+    dear = best_cure(CachedFilter(toy()), texts, price=0.01)
     assert dear is not None
     assert "leet" not in dear.steps.split(",")
     assert dear.closes.value == 0.5
     assert dear.honest.value == 0.0
-    cheap = best_cure(Asked(toy()), texts, price=0.5)
+    cheap = best_cure(CachedFilter(toy()), texts, price=0.5)
     assert cheap is not None
     assert cheap.name in (ALL, WITH_WORDS)
-    assert best_cure(Asked(toy()), Texts(passed=["nothing helps"], bad=[], honest=honest)) is None
+    assert best_cure(CachedFilter(toy()), CureTexts(passed=["nothing helps"], bad=[], honest=honest)) is None
 
 
 # -- the ladder ------------------------------------------------------------------------------------------
@@ -289,10 +289,10 @@ def test_a_filter_that_only_decides_is_climbed_too(tmp_path: Path) -> None:
 
 
 def test_a_cured_filter_decides_at_the_same_threshold() -> None:
-    texts = Texts(passed=["v\u200bile"], bad=["vile"], honest=["nice"])
+    texts = CureTexts(passed=["v\u200bile"], bad=["vile"], honest=["nice"])
     for threshold in (None, 0.8):
         victim = toy(threshold)
-        cure = best_cure(Asked(toy()), texts)
+        cure = best_cure(CachedFilter(toy()), texts)
         assert cure is not None
         cured = with_cure(victim, cure)
         blocked = cured.predict(["v\u200bile", "v\u200bile scum", "nice"])[:, 1] > 0.5

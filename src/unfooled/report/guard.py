@@ -9,7 +9,7 @@ from rich.console import Console
 
 from unfooled.checks.canary import Followed
 from unfooled.checks.cures import NONE, Cure
-from unfooled.checks.guard import Guard
+from unfooled.checks.guard import FilterTest
 from unfooled.checks.mending import Mended
 from unfooled.checks.techniques import VERSIONS, technique_of
 from unfooled.files import write_named
@@ -42,7 +42,7 @@ NUMBERS = ("technique", "MITRE ATLAS", "NIST AI 100-2", "got through")
 PAGE = "guard.html"
 
 
-def headline(result: Guard) -> str:
+def headline(result: FilterTest) -> str:
     """The three numbers, none of which means anything alone."""
     return (
         f"{rate(result.passed)} % of what it caught gets through and still works; it catches "
@@ -50,7 +50,7 @@ def headline(result: Guard) -> str:
     )
 
 
-def at_price(result: Guard) -> str:
+def at_price(result: FilterTest) -> str:
     found = result.at_price
     if found is None:
         return "recall at 1 % false positives: not known, the filter gives no scores"
@@ -65,7 +65,7 @@ def at_price(result: Guard) -> str:
     )
 
 
-def rung_rows(result: Guard) -> list[tuple[str, ...]]:
+def rung_rows(result: FilterTest) -> list[tuple[str, ...]]:
     rows = [
         (
             rung.attack,
@@ -102,7 +102,7 @@ def rung_rows(result: Guard) -> list[tuple[str, ...]]:
     ]
 
 
-def cure_rows(result: Guard) -> list[tuple[str, ...]]:
+def cure_rows(result: FilterTest) -> list[tuple[str, ...]]:
     best = result.best
     listed = [*result.cures, *([best] if best and best.steps not in {c.steps for c in result.cures} else [])]
 
@@ -131,7 +131,7 @@ def told_followed(obeyed: Followed) -> str:
     )
 
 
-def remarks(result: Guard) -> list[str]:
+def remarks(result: FilterTest) -> list[str]:
     lines = [f"left out: {attack}: {why}" for attack, why in result.left_out]
     if result.undecided:
         lines.append(
@@ -151,7 +151,7 @@ def remarks(result: Guard) -> list[str]:
     return [*lines, *result.notes]
 
 
-def mended_rows(before: Guard, mended: Mended) -> list[tuple[str, ...]]:
+def mended_rows(before: FilterTest, mended: Mended) -> list[tuple[str, ...]]:
     """Each attacked by itself."""
     tests = [("none", before), (mended.cure.name, mended.result)]
     return [
@@ -167,7 +167,7 @@ def mended_rows(before: Guard, mended: Mended) -> list[tuple[str, ...]]:
     ]
 
 
-def number_rows(result: Guard) -> list[tuple[str, ...]]:
+def number_rows(result: FilterTest) -> list[tuple[str, ...]]:
     fell: dict[str, int] = {}
     for rung in result.rungs:
         fell[rung.technique] = fell.get(rung.technique, 0) + rung.fell
@@ -179,14 +179,14 @@ def number_rows(result: Guard) -> list[tuple[str, ...]]:
 
 
 def write_page(
-    result: Guard,
+    result: FilterTest,
     out: Path,
     *,
     mended: Mended | None = None,
     obeyed: Followed | None = None,
     examples: int = 0,
 ) -> Path:
-    """One page that asks nobody for anything. Texts are shown on request alone: they may be vile."""
+    """One page that asks nobody for anything. CureTexts are shown on request alone: they may be vile."""
     tables = [
         ("What gets through, cheapest first", RUNGS, rung_rows(result), "Each got what was still blocked."),
         ("Technique by number", NUMBERS, number_rows(result), VERSIONS),
@@ -220,7 +220,7 @@ def write_page(
     return write_named(out, page)
 
 
-def _numbers(result: Guard) -> list[dict[str, str]]:
+def _numbers(result: FilterTest) -> list[dict[str, str]]:
     shown = [
         (result.passed, "% of what it caught gets through and works"),
         (result.recall, "% caught of what should be blocked"),
@@ -231,7 +231,7 @@ def _numbers(result: Guard) -> list[dict[str, str]]:
     return [{"value": rate(found), "name": name, "note": f"n = {found.n}"} for found, name in shown]
 
 
-def print_mended(console: Console, before: Guard, mended: Mended | None) -> None:
+def print_mended(console: Console, before: FilterTest, mended: Mended | None) -> None:
     if mended is None:
         say(console, "no normaliser closes anything at the price: nothing was mended")
         return
@@ -241,7 +241,7 @@ def print_mended(console: Console, before: Guard, mended: Mended | None) -> None
     say(console, _MENDED)
 
 
-def print_guard(console: Console, result: Guard, obeyed: Followed | None = None) -> None:
+def print_guard(console: Console, result: FilterTest, obeyed: Followed | None = None) -> None:
     console.width = max(console.width, 150)  # a table that is folded cannot be read
     say(console, visible(f"{result.victim}, data {result.data}, {result.suite}"))
     say(console, headline(result))
