@@ -324,6 +324,7 @@ def test_tables_page_and_sarif(tmp_path: Path) -> None:
     (run,) = found["runs"]
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == ["UNF-GUARD-zero-width", "UNF-GUARD-leet", "UNF-GUARD-typo"]
+    assert [rule["properties"]["security-severity"] for rule in rules] == ["10.0", "0.0", "0.0"]
     first, second, _ = run["results"]
     assert (first["ruleIndex"], first["level"], first["kind"]) == (0, "error", "fail")
     assert (second["level"], second["kind"]) == ("none", "notApplicable")

@@ -33,10 +33,13 @@ def sarif(result: FilterTest, *, model: str, most: float) -> dict[str, Any]:
     for rung in result.rungs:
         technique = technique_of(rung.attack)
         by_id.setdefault(technique.id, (technique, []))[1].append(rung)
-    rules = [_rule(technique) for technique, _ in by_id.values()]
     results = [
         _result(result, technique, rungs, index, model, most)
         for index, (technique, rungs) in enumerate(by_id.values())
+    ]
+    rules = [
+        _rule(technique, found["properties"].pop("security-severity"))
+        for (technique, _), found in zip(by_id.values(), results, strict=True)
     ]
     driver = {
         "name": "unfooled",
@@ -62,7 +65,7 @@ def sarif(result: FilterTest, *, model: str, most: float) -> dict[str, Any]:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(technique: Technique) -> dict[str, Any]:
+def _rule(technique: Technique, severity: str) -> dict[str, Any]:
     return {
         "id": technique.rule,
         "name": "".join(part.capitalize() for part in technique.id.split("-")),
@@ -72,7 +75,10 @@ def _rule(technique: Technique) -> dict[str, Any]:
         },
         "helpUri": HOME + technique.atlas[-1],
         "defaultConfiguration": {"level": "warning"},
-        "properties": {"tags": ["security", *technique.atlas, *technique.nist, "CWE-1039"]},
+        "properties": {
+            "tags": ["security", *technique.atlas, *technique.nist, "CWE-1039"],
+            "security-severity": severity,
+        },
     }
 
 
