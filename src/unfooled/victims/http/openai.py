@@ -44,7 +44,7 @@ from unfooled.core.victim import (
 )
 from unfooled.errors import VictimError
 from unfooled.victims.http.connection import Reply
-from unfooled.victims.http.endpoint import HttpVictim, RefusedError
+from unfooled.victims.http.endpoint import HttpVictim, RefusedError, all_or_none
 from unfooled.victims.http.json_fields import as_object, parse
 
 Mode = Literal["auto", "logprobs", "json", "words"]
@@ -177,14 +177,7 @@ class OpenAIVictim(HttpVictim):
 
     async def _predict(self, texts: Sequence[TextValue]) -> Probabilities:
         questions = [OfferedText(text, turn) for text in texts for turn in range(self.orders)]
-        tasks = [asyncio.ensure_future(self._ask([question], self._scores)) for question in questions]
-        try:
-            rows = await asyncio.gather(*tasks)
-        except BaseException:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            raise
+        rows = await all_or_none([self._ask([question], self._scores) for question in questions])
         answers = np.array(rows).reshape(len(texts), self.orders, len(self.labels))
         return np.asarray(answers.mean(axis=1), dtype=np.float64)
 
