@@ -257,9 +257,10 @@ def test_going_on_asks_nothing_twice_and_gives_the_same(tmp_path: Path) -> None:
     second = guard(victim, rows(victim), out=tmp_path, suite=QUICK)
     plain = [{**found.to_dict(), "rungs": None, "cures": None, "best": None} for found in (first, second)]
     assert plain[0] == plain[1]
-    (tmp_path / "guard.json").write_text("{", encoding="utf-8")
-    with pytest.raises(RunFileError, match="cannot be read"):
-        read_guard(tmp_path)
+    for broken in ("{", "[" * 100_000, '{"format": 1}', '{"format": 9}', "[]"):
+        (tmp_path / "guard.json").write_text(broken, encoding="utf-8")
+        with pytest.raises(RunFileError, match="cannot be read"):
+            read_guard(tmp_path)
 
 
 def test_ladders_fit_the_filter_and_the_reader() -> None:

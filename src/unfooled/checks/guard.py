@@ -39,6 +39,7 @@ FORMAT = 1
 LADDER = "ladder"
 BENIGN = 2000  # honest rows that are looked at, unless told otherwise
 _BLOCKED = LABELS.index(BLOCKED)
+_LARGEST = 1 << 28  # bytes of a file that is read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -388,6 +389,8 @@ def read_guard(folder: str | Path) -> FilterTest:
     path = Path(folder)
     path = path.parent if path.name == FILE else path
     try:
+        if (path / FILE).stat().st_size > _LARGEST:
+            raise ValueError("it is far too large")
         stored = json.loads((path / FILE).read_text(encoding="utf-8"))
         if stored.pop("format", None) != FORMAT:
             raise ValueError(f"it is not of format {FORMAT}")
