@@ -23,7 +23,7 @@ from unfooled.cli.guard import require_allowed
 from unfooled.data.dataset import Dataset
 from unfooled.data.filtered import relabelled
 from unfooled.errors import RunFileError, UserError
-from unfooled.report.guard import cure_rows, headline, remarks, rung_rows, write_page
+from unfooled.report.guard import cure_rows, headline, number_rows, remarks, rung_rows, write_page
 from unfooled.report.sarif import sarif
 from unfooled.victims.filtering import Filter
 from unfooled.victims.function import FunctionVictim
@@ -310,6 +310,8 @@ def test_tables_page_and_sarif(tmp_path: Path) -> None:
     assert "gets through and still works" in headline(result)
     assert "honest texts" in headline(result)  # never without it
     assert rung_rows(result)[-1][0] == "in all"
+    assert rung_rows(result)[1][2] == "not tried"  # no zero: it was not withstood
+    assert [row[-1] for row in number_rows(result)] == ["4 of 4", "not tried", "not tried"]
     assert any("← best" in row[0] for row in cure_rows(result))
     mended = mend(victim, rows(victim, vile), result, out=tmp_path, suite=QUICK)
     page = write_page(result, tmp_path / "guard.html", mended=mended).read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from unfooled.checks.canary import Followed
 from unfooled.checks.cures import NONE, Cure
-from unfooled.checks.guard import FilterTest
+from unfooled.checks.guard import FilterTest, Rung
 from unfooled.checks.mending import Mended
 from unfooled.checks.techniques import VERSIONS, technique_of
 from unfooled.files import write_named
@@ -66,22 +66,7 @@ def at_price(result: FilterTest) -> str:
 
 
 def rung_rows(result: FilterTest) -> list[tuple[str, ...]]:
-    rows = [
-        (
-            rung.attack,
-            technique_of(rung.attack).title,
-            f"{rung.tried:,}",
-            f"{rung.evaded:,}",
-            f"{rung.recoverable:,}",
-            f"{rung.readable:,}",
-            f"{rung.works:,}",
-            f"{rung.fell:,}",
-            f"{rung.queries:,}",
-            f"{rung.edits:.1f}" if rung.evaded else "–",
-            duration(rung.seconds),
-        )
-        for rung in result.rungs
-    ]
+    rows = [_rung_row(rung) for rung in result.rungs]
     fell = f"{len(result.fell_at):,}"
     seconds = sum(rung.seconds for rung in result.rungs)
     return [
@@ -100,6 +85,15 @@ def rung_rows(result: FilterTest) -> list[tuple[str, ...]]:
             duration(seconds),
         ),
     ]
+
+
+def _rung_row(rung: Rung) -> tuple[str, ...]:
+    title = technique_of(rung.attack).title
+    if not rung.tried:  # a zero would read as if the filter had withstood it
+        return rung.attack, title, "not tried", *("–",) * 8
+    counts = (rung.tried, rung.evaded, rung.recoverable, rung.readable, rung.works, rung.fell, rung.queries)
+    edits = f"{rung.edits:.1f}" if rung.evaded else "–"
+    return rung.attack, title, *(f"{count:,}" for count in counts), edits, duration(rung.seconds)
 
 
 def cure_rows(result: FilterTest) -> list[tuple[str, ...]]:
@@ -168,14 +162,17 @@ def mended_rows(before: FilterTest, mended: Mended) -> list[tuple[str, ...]]:
 
 
 def number_rows(result: FilterTest) -> list[tuple[str, ...]]:
-    fell: dict[str, int] = {}
+    """Each technique once, with what got through of what was still blocked."""
+    found: dict[str, list[Rung]] = {}
     for rung in result.rungs:
-        fell[rung.technique] = fell.get(rung.technique, 0) + rung.fell
-    known = {rung.technique: technique_of(rung.attack) for rung in result.rungs}
-    return [
-        (technique.title, ", ".join(technique.atlas), ", ".join(technique.nist), f"{fell[name]:,}")
-        for name, technique in known.items()
-    ]
+        found.setdefault(rung.technique, []).append(rung)
+    rows: list[tuple[str, ...]] = []
+    for rungs in found.values():
+        technique = technique_of(rungs[0].attack)
+        tried, fell = max(rung.tried for rung in rungs), sum(rung.fell for rung in rungs)
+        told = f"{fell:,} of {tried:,}" if tried else "not tried"
+        rows.append((technique.title, ", ".join(technique.atlas), ", ".join(technique.nist), told))
+    return rows
 
 
 def write_page(
