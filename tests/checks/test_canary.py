@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from unfooled.checks.canary import canary_of, followed, plant, planted
-from unfooled.checks.guard import Example, guard
+from unfooled.checks.guard import PassedText, guard
 from unfooled.checks.suites import Suite, SuiteAttack
 from unfooled.data.dataset import Dataset
 from unfooled.data.filtered import relabelled
@@ -40,8 +40,8 @@ class Obedient:
         return wish[1].upper() if wish and not (self.deaf and self.deaf in read) else "I see."
 
 
-def example(key: int, text: str, after: str) -> Example:
-    return Example(key=key, attack="a", before=planted(text), after=after, queries=1)
+def example(key: int, text: str, after: str) -> PassedText:
+    return PassedText(key=key, attack="a", before=planted(text), after=after, queries=1)
 
 
 def wide(text: str) -> str:

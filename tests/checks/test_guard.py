@@ -11,8 +11,8 @@ import pytest
 
 from command_line import unfooled as typed
 from unfooled.attacks.parts.disguise import DISGUISES
-from unfooled.checks.cures import ALL, NONE, WITH_WORDS, Texts, best_cure, tried_cures
-from unfooled.checks.false_alarms import Asked, recall_at_price
+from unfooled.checks.cures import ALL, NONE, WITH_WORDS, CureTexts, best_cure, tried_cures
+from unfooled.checks.false_alarms import CachedFilter, recall_at_price
 from unfooled.checks.guard import fitting_ladder, guard, read_guard, with_cure
 from unfooled.checks.mending import mend
 from unfooled.checks.payload import Payload, payload_of, skeleton
@@ -23,7 +23,7 @@ from unfooled.cli.guard import require_allowed
 from unfooled.data.dataset import Dataset
 from unfooled.data.filtered import relabelled
 from unfooled.errors import RunFileError, UserError
-from unfooled.report.guard import cure_rows, headline, remarks, rung_rows, write_page
+from unfooled.report.guard import cure_rows, headline, number_rows, remarks, rung_rows, write_page
 from unfooled.report.sarif import sarif
 from unfooled.victims.filtering import Filter
 from unfooled.victims.function import FunctionVictim
@@ -125,7 +125,7 @@ def test_a_text_is_asked_about_once_and_a_failure_is_no_verdict() -> None:
         heard.extend(texts)
         return answer(texts)
 
-    asked = Asked(Filter(FunctionVictim(listen, labels=LABELS), ["abuse"]))
+    asked = CachedFilter(Filter(FunctionVictim(listen, labels=LABELS), ["abuse"]))
     heard.clear()
     assert asked.blocks(["vile", "nice", "vile", "boom"]) == [True, False, True, None]
     assert asked.blocks(["VILE"], change=lambda text: str(text).lower()) == [True]
@@ -136,13 +136,13 @@ def test_a_text_is_asked_about_once_and_a_failure_is_no_verdict() -> None:
 
 
 def test_each_step_is_tried_alone_and_together() -> None:
-    texts = Texts(
+    texts = CureTexts(
         passed=["v\u200bile", "v1le", "v\u200b1le"],
         bad=["vile", "scum"],
         honest=["a nice day", "the vile weather", "how are you", "see you"],
         look_alikes=["vile weather"],
     )
-    cures = {cure.name: cure for cure in tried_cures(Asked(toy()), texts)}
+    cures = {cure.name: cure for cure in tried_cures(CachedFilter(toy()), texts)}
     assert cures[NONE].closes.value == 0.0
     assert cures["invisible"].closes.value == pytest.approx(1 / 3)
     assert cures["leet"].closes.value == pytest.approx(1 / 3)
@@ -155,16 +155,16 @@ def test_each_step_is_tried_alone_and_together() -> None:
 
 def test_a_step_that_costs_too_much_is_left_out() -> None:
     honest = ["flight v1le to Rome", "nice", "good", "fine"]  # a number that leetspeak would make abuse of
-    texts = Texts(passed=["v\u200bile", "v1le"], bad=["vile"], honest=honest)
-    dear = best_cure(Asked(toy()), texts, price=0.01)
+    texts = CureTexts(passed=["v\u200bile", "v1le"], bad=["vile"], honest=honest)
+    dear = best_cure(CachedFilter(toy()), texts, price=0.01)
     assert dear is not None
     assert "leet" not in dear.steps.split(",")
     assert dear.closes.value == 0.5
     assert dear.honest.value == 0.0
-    cheap = best_cure(Asked(toy()), texts, price=0.5)
+    cheap = best_cure(CachedFilter(toy()), texts, price=0.5)
     assert cheap is not None
     assert cheap.name in (ALL, WITH_WORDS)
-    assert best_cure(Asked(toy()), Texts(passed=["nothing helps"], bad=[], honest=honest)) is None
+    assert best_cure(CachedFilter(toy()), CureTexts(passed=["nothing helps"], bad=[], honest=honest)) is None
 
 
 # -- the ladder ------------------------------------------------------------------------------------------
@@ -257,9 +257,10 @@ def test_going_on_asks_nothing_twice_and_gives_the_same(tmp_path: Path) -> None:
     second = guard(victim, rows(victim), out=tmp_path, suite=QUICK)
     plain = [{**found.to_dict(), "rungs": None, "cures": None, "best": None} for found in (first, second)]
     assert plain[0] == plain[1]
-    (tmp_path / "guard.json").write_text("{", encoding="utf-8")
-    with pytest.raises(RunFileError, match="cannot be read"):
-        read_guard(tmp_path)
+    for broken in ("{", "[" * 100_000, '{"format": 1}', '{"format": 9}', "[]"):
+        (tmp_path / "guard.json").write_text(broken, encoding="utf-8")
+        with pytest.raises(RunFileError, match="cannot be read"):
+            read_guard(tmp_path)
 
 
 def test_ladders_fit_the_filter_and_the_reader() -> None:
@@ -289,10 +290,10 @@ def test_a_filter_that_only_decides_is_climbed_too(tmp_path: Path) -> None:
 
 
 def test_a_cured_filter_decides_at_the_same_threshold() -> None:
-    texts = Texts(passed=["v\u200bile"], bad=["vile"], honest=["nice"])
+    texts = CureTexts(passed=["v\u200bile"], bad=["vile"], honest=["nice"])
     for threshold in (None, 0.8):
         victim = toy(threshold)
-        cure = best_cure(Asked(toy()), texts)
+        cure = best_cure(CachedFilter(toy()), texts)
         assert cure is not None
         cured = with_cure(victim, cure)
         blocked = cured.predict(["v\u200bile", "v\u200bile scum", "nice"])[:, 1] > 0.5
@@ -309,6 +310,8 @@ def test_tables_page_and_sarif(tmp_path: Path) -> None:
     assert "gets through and still works" in headline(result)
     assert "honest texts" in headline(result)  # never without it
     assert rung_rows(result)[-1][0] == "in all"
+    assert rung_rows(result)[1][2] == "not tried"  # no zero: it was not withstood
+    assert [row[-1] for row in number_rows(result)] == ["4 of 4", "not tried", "not tried"]
     assert any("← best" in row[0] for row in cure_rows(result))
     mended = mend(victim, rows(victim, vile), result, out=tmp_path, suite=QUICK)
     page = write_page(result, tmp_path / "guard.html", mended=mended).read_text(encoding="utf-8")
@@ -324,6 +327,7 @@ def test_tables_page_and_sarif(tmp_path: Path) -> None:
     (run,) = found["runs"]
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == ["UNF-GUARD-zero-width", "UNF-GUARD-leet", "UNF-GUARD-typo"]
+    assert [rule["properties"]["security-severity"] for rule in rules] == ["10.0", "0.0", "0.0"]
     first, second, _ = run["results"]
     assert (first["ruleIndex"], first["level"], first["kind"]) == (0, "error", "fail")
     assert (second["level"], second["kind"]) == ("none", "notApplicable")

@@ -37,6 +37,12 @@ def test_a_disguise_is_undone(kind: str) -> None:
     assert normalised(disguised(kind)) == TEXT
 
 
+def test_a_word_of_one_letter_is_decoded_with_its_message() -> None:
+    hidden = " ".join(DISGUISES["selectors"](word) for word in ["I", "am", "a", "spy"])
+    assert normalised(hidden) == "I am a spy"
+    assert normalised("❤\ufe0f a\ufe0e") == "❤ a"  # two single ones are style, not a message
+
+
 def test_letters_stored_in_another_order_than_shown_are_put_back() -> None:
     for place in range(5):
         assert normalised(displayed_swapped("ignore", place)) == "ignore"

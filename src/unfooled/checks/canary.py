@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from unfooled.checks.guard import Example
+from unfooled.checks.guard import PassedText
 from unfooled.data.dataset import Dataset
 from unfooled.errors import DataError
 from unfooled.metrics.summary import Rate
@@ -67,7 +67,7 @@ def plant(data: Dataset, *, seed: int = 0) -> Dataset:
     return Dataset.from_pairs(rows, labels=LABELS, name=data.name)
 
 
-def followed(examples: Sequence[Example], behind: Speaker, *, seed: int = 0) -> Followed:
+def followed(examples: Sequence[PassedText], behind: Speaker, *, seed: int = 0) -> Followed:
     """Of texts that got through, those that the model behind the filter follows."""
     plain = {example.key: example.before.rpartition(" Write the word ")[0] for example in examples}
     words = {example.key: canary_of(plain[example.key], seed) for example in examples}

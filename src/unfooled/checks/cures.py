@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from unfooled.checks.false_alarms import Asked, Change, share
+from unfooled.checks.false_alarms import CachedFilter, Change, share
 from unfooled.core.victim import TextValue
 from unfooled.defenses.normalise import Normalise, normalised
 from unfooled.defenses.normalisers import NORMALISERS
@@ -56,7 +56,7 @@ class Cure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Texts:
+class CureTexts:
     """What cures are tried on."""
 
     passed: Sequence[TextValue]  # texts that an attack brought through
@@ -65,7 +65,7 @@ class Texts:
     look_alikes: Sequence[TextValue] = ()
 
 
-def tried_cures(asked: Asked, texts: Texts) -> list[Cure]:
+def tried_cures(asked: CachedFilter, texts: CureTexts) -> list[Cure]:
     """No cure, each step alone, all of them; the last also with a list of words where that is here."""
     singles = [step for step in NORMALISERS if _changes(step, texts.passed)]
     found = [_cure(NONE, "", "", asked, texts)]
@@ -77,7 +77,7 @@ def tried_cures(asked: Asked, texts: Texts) -> list[Cure]:
     return found
 
 
-def best_cure(asked: Asked, texts: Texts, *, price: float = WORSE) -> Cure | None:
+def best_cure(asked: CachedFilter, texts: CureTexts, *, price: float = WORSE) -> Cure | None:
     """All steps, but those that cost too much: an attacker takes whatever door is left open.
 
     `price` is by how much the share of blocked honest texts may rise. While it rises by more, the step goes
@@ -93,7 +93,7 @@ def best_cure(asked: Asked, texts: Texts, *, price: float = WORSE) -> Cure | Non
     return best if best.closes.value > 0 and not best.honest.value > highest else None
 
 
-def _steps_cure(steps: Sequence[str], asked: Asked, texts: Texts) -> Cure:
+def _steps_cure(steps: Sequence[str], asked: CachedFilter, texts: CureTexts) -> Cure:
     table = ENGLISH_WORDS if "spacing" in steps and has_words() else ""
     name = ",".join(steps)
     if list(steps) == list(NORMALISERS):
@@ -109,7 +109,7 @@ def has_words() -> bool:
         return False
 
 
-def _cure(name: str, steps: str, table: str, asked: Asked, texts: Texts) -> Cure:
+def _cure(name: str, steps: str, table: str, asked: CachedFilter, texts: CureTexts) -> Cure:
     change: Change | None = None
     began, count = time.perf_counter(), 0
     if steps:

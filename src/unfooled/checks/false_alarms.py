@@ -25,7 +25,7 @@ _BLOCKED = LABELS.index(BLOCKED)
 Change = Callable[[TextValue], TextValue]  # what a cure does to a text before the filter reads it
 
 
-class Asked:
+class CachedFilter:
     """A filter that is asked once about each text, whoever wants to know."""
 
     def __init__(self, victim: Victim) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import unfooled
-from unfooled.checks.cures import WORSE, Cure, Texts, best_cure, tried_cures
-from unfooled.checks.false_alarms import Asked, AtPrice, recall_at_price, share
+from unfooled.checks.cures import WORSE, Cure, CureTexts, best_cure, tried_cures
+from unfooled.checks.false_alarms import AtPrice, CachedFilter, recall_at_price, share
 from unfooled.checks.illusions.attacking import EvaluationObserver, read_results, value_of
 from unfooled.checks.payload import Judge, Payload, Reader, payloads
 from unfooled.checks.stress import stress
@@ -39,6 +39,7 @@ FORMAT = 1
 LADDER = "ladder"
 BENIGN = 2000  # honest rows that are looked at, unless told otherwise
 _BLOCKED = LABELS.index(BLOCKED)
+_LARGEST = 1 << 28  # bytes of a file that is read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,7 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class PassedText:
     """A text that passed, for people to see."""
 
     key: int
@@ -83,7 +84,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guard:
+class FilterTest:
     """What `unfooled guard` found."""
 
     victim: str
@@ -106,7 +107,7 @@ class Guard:
     fell_at: Mapping[int, str]  # row → the attack that brought it through
     cures: tuple[Cure, ...]
     best: Cure | None
-    examples: tuple[Example, ...]
+    examples: tuple[PassedText, ...]
     judged: bool
     notes: tuple[str, ...]
     version: str
@@ -137,7 +138,7 @@ class Guard:
         }
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any], out: str = "") -> Guard:
+    def from_dict(cls, stored: Mapping[str, Any], out: str = "") -> FilterTest:
         plain = ("victim", "fingerprint", "data", "reader", "suite", "caught", "undecided", "unanswered")
         look_alikes, at_price, best = stored["look_alikes"], stored["at_price"], stored["best"]
         rates: dict[str, Any] = {
@@ -154,7 +155,7 @@ class Guard:
             fell_at={int(key): attack for key, attack in stored["fell_at"].items()},
             cures=tuple(map(Cure.from_dict, stored["cures"])),
             best=Cure.from_dict(best) if best else None,
-            examples=tuple(Example(**example) for example in stored["examples"]),
+            examples=tuple(PassedText(**example) for example in stored["examples"]),
             notes=tuple(stored["notes"]),
             out=out,
         )
@@ -181,7 +182,7 @@ def guard(
     settings: Settings | None = None,
     watcher: EvaluationObserver | None = None,
     restart: bool = False,
-) -> Guard:
+) -> FilterTest:
     """Test a filter on rows that are labelled `blocked` and `passed` (see `data.filtered.relabelled`).
 
     `limit` bounds the rows that should be blocked, `benign` those that should pass. The same call again goes
@@ -256,7 +257,7 @@ def _summed(
     judge: Judge | None,
     folder: Path,
     watcher: EvaluationObserver,
-) -> Guard:
+) -> FilterTest:
     state = read_state(folder / LADDER)
     assert state is not None
     rows = state["rows"]
@@ -264,8 +265,8 @@ def _summed(
     evaded = {row["key"] for row in rows if row["broken_by"]}
     caught = sum(row["state"] in ("broken", "stands") for row in rows)
     with watcher.wait("honest texts"):
-        asked = Asked(victim)
-        texts = Texts(
+        asked = CachedFilter(victim)
+        texts = CureTexts(
             passed=[text for text, _ in passing.values()],
             bad=[example.text().value for example in bad],
             honest=[example.text().value for example in honest],
@@ -274,7 +275,7 @@ def _summed(
         blocked = [asked.blocks(group) for group in (texts.bad, texts.honest, texts.look_alikes)]
         scored = "probabilities" in victim.capabilities
         plain = _without_threshold(victim)
-        unlimited = asked if plain is victim else Asked(plain)
+        unlimited = asked if plain is victim else CachedFilter(plain)
         at_price = (
             recall_at_price(unlimited.scores(texts.bad), unlimited.scores(texts.honest)) if scored else None
         )
@@ -282,7 +283,7 @@ def _summed(
         if tried and at_price:
             tried.append(_other_threshold(at_price, unlimited.scores(texts.passed)))
         best = best_cure(asked, texts, price=price) if tried and price is not None else None
-    result = Guard(
+    result = FilterTest(
         victim=victim.name,
         fingerprint=victim.fingerprint(),
         data=bad.name,
@@ -314,7 +315,7 @@ def _summed(
     return result
 
 
-Passing = dict[int, tuple[TextValue, Example]]
+Passing = dict[int, tuple[TextValue, PassedText]]
 
 
 def _climbed(
@@ -336,7 +337,7 @@ def _climbed(
             fell_at[key] = attack.attack
             passing[key] = (
                 value_of(result, result.perturbed),
-                Example(
+                PassedText(
                     key=key,
                     attack=attack.attack,
                     before=result.original,
@@ -383,16 +384,18 @@ def _without_threshold(victim: Filter) -> Filter:
     return Filter(inner.inner, victim.flag) if isinstance(inner, Thresholded) else victim
 
 
-def read_guard(folder: str | Path) -> Guard:
+def read_guard(folder: str | Path) -> FilterTest:
     """The finished result in a folder of `unfooled guard`."""
     path = Path(folder)
     path = path.parent if path.name == FILE else path
     try:
+        if (path / FILE).stat().st_size > _LARGEST:
+            raise ValueError("it is far too large")
         stored = json.loads((path / FILE).read_text(encoding="utf-8"))
         if stored.pop("format", None) != FORMAT:
             raise ValueError(f"it is not of format {FORMAT}")
         stored.pop("queries", None)
-        return Guard.from_dict(stored, str(path))
+        return FilterTest.from_dict(stored, str(path))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RunFileError(
             f"{path / FILE}: cannot be read ({error})", "give the --out folder of unfooled guard"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.checks.cures import Cure
-from unfooled.checks.guard import Guard, guard, with_cure
+from unfooled.checks.guard import FilterTest, guard, with_cure
 from unfooled.data.dataset import Dataset
 from unfooled.victims.filtering import Filter
 
@@ -20,10 +20,12 @@ class Mended:
     """A cure, and what got through it when it was attacked itself."""
 
     cure: Cure
-    result: Guard
+    result: FilterTest
 
 
-def mend(victim: Filter, data: Dataset, before: Guard, *, out: str | Path, **options: Any) -> Mended | None:
+def mend(
+    victim: Filter, data: Dataset, before: FilterTest, *, out: str | Path, **options: Any
+) -> Mended | None:
     """After the test `before`, with its options; None where no normaliser helps at the price."""
     if before.best is None:
         return None

@@ -1,6 +1,6 @@
 """How filters are evaded: each technique with the numbers that others know it by.
 
-MITRE ATLAS 5.6, NIST AI 100-2 E2025, OWASP Top 10 for LLM applications 2025, CWE 4. A technique belongs to an
+MITRE ATLAS 5.6 and NIST AI 100-2 E2025. A technique belongs to an
 attack by the attack's name, whatever its version.
 """
 
@@ -16,7 +16,7 @@ Kind: TypeAlias = Literal["hidden", "characters", "spelling", "words"]
 # spelling    misspelt as people do
 # words       other words
 
-VERSIONS = "MITRE ATLAS 5.6 · NIST AI 100-2 E2025 · OWASP LLM Top 10 2025 · CWE-1039"
+VERSIONS = "MITRE ATLAS 5.6 · NIST AI 100-2 E2025 · CWE-1039"
 ATLAS = {
     "AML.T0015": "Evade AI Model",
     "AML.T0043": "Craft Adversarial Data",

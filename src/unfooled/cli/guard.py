@@ -50,7 +50,7 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
     price: float = option(0.01, "Most that --fix may add to the false positives.", min=0.0, max=1.0)
     sarif: Path | None = option(None, "Also write SARIF 2.1.0 here, for code hosts.")
     most: float = option(0.1, "SARIF: share that may get through before it is an error.", min=0.0, max=1.0)
-    examples: int = option(0, "Texts that got through to show on the page; they may be vile.", min=0)
+    examples: int = option(0, "CureTexts that got through to show on the page; they may be vile.", min=0)
     eval_results: Path | None = option(None, "Also write Hugging Face's evaluation results here (YAML).")
     eval_dataset: str | None = option(None, "Hub id of the data set, for --eval-results.")
     i_may_test_this: bool = option(False, "The owner of the host allows the test.")

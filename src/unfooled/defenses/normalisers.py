@@ -32,13 +32,14 @@ VERSION = 1  # of the tables and rules, for fingerprints
 
 _FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f")  # of England, Scotland, Wales
 _TAGS = re.compile("[\U000e0000-\U000e007f]+")
-_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")  # never two in a row in honest text
+_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
+_MESSAGE = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2}")  # never two in a row in honest text
 
 
 def decode(text: str) -> str:
     text = _FLAG.sub("\U0001f3f4", text)
     text = _TAGS.sub(lambda run: _from_tags(run.group()), text)
-    return _SELECTORS.sub(lambda run: _from_selectors(run.group()), text)
+    return _SELECTORS.sub(lambda run: _from_selectors(run.group()), text) if _MESSAGE.search(text) else text
 
 
 def _from_tags(run: str) -> str:

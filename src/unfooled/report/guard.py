@@ -9,7 +9,7 @@ from rich.console import Console
 
 from unfooled.checks.canary import Followed
 from unfooled.checks.cures import NONE, Cure
-from unfooled.checks.guard import Guard
+from unfooled.checks.guard import FilterTest, Rung
 from unfooled.checks.mending import Mended
 from unfooled.checks.techniques import VERSIONS, technique_of
 from unfooled.files import write_named
@@ -42,7 +42,7 @@ NUMBERS = ("technique", "MITRE ATLAS", "NIST AI 100-2", "got through")
 PAGE = "guard.html"
 
 
-def headline(result: Guard) -> str:
+def headline(result: FilterTest) -> str:
     """The three numbers, none of which means anything alone."""
     return (
         f"{rate(result.passed)} % of what it caught gets through and still works; it catches "
@@ -50,7 +50,7 @@ def headline(result: Guard) -> str:
     )
 
 
-def at_price(result: Guard) -> str:
+def at_price(result: FilterTest) -> str:
     found = result.at_price
     if found is None:
         return "recall at 1 % false positives: not known, the filter gives no scores"
@@ -65,23 +65,8 @@ def at_price(result: Guard) -> str:
     )
 
 
-def rung_rows(result: Guard) -> list[tuple[str, ...]]:
-    rows = [
-        (
-            rung.attack,
-            technique_of(rung.attack).title,
-            f"{rung.tried:,}",
-            f"{rung.evaded:,}",
-            f"{rung.recoverable:,}",
-            f"{rung.readable:,}",
-            f"{rung.works:,}",
-            f"{rung.fell:,}",
-            f"{rung.queries:,}",
-            f"{rung.edits:.1f}" if rung.evaded else "–",
-            duration(rung.seconds),
-        )
-        for rung in result.rungs
-    ]
+def rung_rows(result: FilterTest) -> list[tuple[str, ...]]:
+    rows = [_rung_row(rung) for rung in result.rungs]
     fell = f"{len(result.fell_at):,}"
     seconds = sum(rung.seconds for rung in result.rungs)
     return [
@@ -102,7 +87,16 @@ def rung_rows(result: Guard) -> list[tuple[str, ...]]:
     ]
 
 
-def cure_rows(result: Guard) -> list[tuple[str, ...]]:
+def _rung_row(rung: Rung) -> tuple[str, ...]:
+    title = technique_of(rung.attack).title
+    if not rung.tried:  # a zero would read as if the filter had withstood it
+        return rung.attack, title, "not tried", *("–",) * 8
+    counts = (rung.tried, rung.evaded, rung.recoverable, rung.readable, rung.works, rung.fell, rung.queries)
+    edits = f"{rung.edits:.1f}" if rung.evaded else "–"
+    return rung.attack, title, *(f"{count:,}" for count in counts), edits, duration(rung.seconds)
+
+
+def cure_rows(result: FilterTest) -> list[tuple[str, ...]]:
     best = result.best
     listed = [*result.cures, *([best] if best and best.steps not in {c.steps for c in result.cures} else [])]
 
@@ -131,7 +125,7 @@ def told_followed(obeyed: Followed) -> str:
     )
 
 
-def remarks(result: Guard) -> list[str]:
+def remarks(result: FilterTest) -> list[str]:
     lines = [f"left out: {attack}: {why}" for attack, why in result.left_out]
     if result.undecided:
         lines.append(
@@ -151,7 +145,7 @@ def remarks(result: Guard) -> list[str]:
     return [*lines, *result.notes]
 
 
-def mended_rows(before: Guard, mended: Mended) -> list[tuple[str, ...]]:
+def mended_rows(before: FilterTest, mended: Mended) -> list[tuple[str, ...]]:
     """Each attacked by itself."""
     tests = [("none", before), (mended.cure.name, mended.result)]
     return [
@@ -167,26 +161,29 @@ def mended_rows(before: Guard, mended: Mended) -> list[tuple[str, ...]]:
     ]
 
 
-def number_rows(result: Guard) -> list[tuple[str, ...]]:
-    fell: dict[str, int] = {}
+def number_rows(result: FilterTest) -> list[tuple[str, ...]]:
+    """Each technique once, with what got through of what was still blocked."""
+    found: dict[str, list[Rung]] = {}
     for rung in result.rungs:
-        fell[rung.technique] = fell.get(rung.technique, 0) + rung.fell
-    known = {rung.technique: technique_of(rung.attack) for rung in result.rungs}
-    return [
-        (technique.title, ", ".join(technique.atlas), ", ".join(technique.nist), f"{fell[name]:,}")
-        for name, technique in known.items()
-    ]
+        found.setdefault(rung.technique, []).append(rung)
+    rows: list[tuple[str, ...]] = []
+    for rungs in found.values():
+        technique = technique_of(rungs[0].attack)
+        tried, fell = max(rung.tried for rung in rungs), sum(rung.fell for rung in rungs)
+        told = f"{fell:,} of {tried:,}" if tried else "not tried"
+        rows.append((technique.title, ", ".join(technique.atlas), ", ".join(technique.nist), told))
+    return rows
 
 
 def write_page(
-    result: Guard,
+    result: FilterTest,
     out: Path,
     *,
     mended: Mended | None = None,
     obeyed: Followed | None = None,
     examples: int = 0,
 ) -> Path:
-    """One page that asks nobody for anything. Texts are shown on request alone: they may be vile."""
+    """One page that asks nobody for anything. CureTexts are shown on request alone: they may be vile."""
     tables = [
         ("What gets through, cheapest first", RUNGS, rung_rows(result), "Each got what was still blocked."),
         ("Technique by number", NUMBERS, number_rows(result), VERSIONS),
@@ -220,7 +217,7 @@ def write_page(
     return write_named(out, page)
 
 
-def _numbers(result: Guard) -> list[dict[str, str]]:
+def _numbers(result: FilterTest) -> list[dict[str, str]]:
     shown = [
         (result.passed, "% of what it caught gets through and works"),
         (result.recall, "% caught of what should be blocked"),
@@ -231,7 +228,7 @@ def _numbers(result: Guard) -> list[dict[str, str]]:
     return [{"value": rate(found), "name": name, "note": f"n = {found.n}"} for found, name in shown]
 
 
-def print_mended(console: Console, before: Guard, mended: Mended | None) -> None:
+def print_mended(console: Console, before: FilterTest, mended: Mended | None) -> None:
     if mended is None:
         say(console, "no normaliser closes anything at the price: nothing was mended")
         return
@@ -241,7 +238,7 @@ def print_mended(console: Console, before: Guard, mended: Mended | None) -> None
     say(console, _MENDED)
 
 
-def print_guard(console: Console, result: Guard, obeyed: Followed | None = None) -> None:
+def print_guard(console: Console, result: FilterTest, obeyed: Followed | None = None) -> None:
     console.width = max(console.width, 150)  # a table that is folded cannot be read
     say(console, visible(f"{result.victim}, data {result.data}, {result.suite}"))
     say(console, headline(result))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from unfooled.checks.guard import Guard, Rung
+from unfooled.checks.guard import FilterTest, Rung
 from unfooled.checks.techniques import ATLAS, NIST, VERSIONS, Technique, technique_of
 from unfooled.files import write_named
 from unfooled.metrics.summary import Rate
@@ -23,20 +23,23 @@ HOME = "https://atlas.mitre.org/techniques/"
 _NAMES = {"ATLAS": ("MITRE ATLAS", "5.6", ATLAS), "NIST": ("NIST AI 100-2", "E2025", NIST)}
 
 
-def write_sarif(result: Guard, out: Path, *, model: str, most: float) -> Path:
+def write_sarif(result: FilterTest, out: Path, *, model: str, most: float) -> Path:
     return write_named(out, json.dumps(sarif(result, model=model, most=most), indent=2) + "\n")
 
 
-def sarif(result: Guard, *, model: str, most: float) -> dict[str, Any]:
+def sarif(result: FilterTest, *, model: str, most: float) -> dict[str, Any]:
     """`model` is what is shown as the place; `most` the share of caught texts that may get through."""
     by_id: dict[str, tuple[Technique, list[Rung]]] = {}
     for rung in result.rungs:
         technique = technique_of(rung.attack)
         by_id.setdefault(technique.id, (technique, []))[1].append(rung)
-    rules = [_rule(technique) for technique, _ in by_id.values()]
     results = [
         _result(result, technique, rungs, index, model, most)
         for index, (technique, rungs) in enumerate(by_id.values())
+    ]
+    rules = [
+        _rule(technique, found["properties"].pop("security-severity"))
+        for (technique, _), found in zip(by_id.values(), results, strict=True)
     ]
     driver = {
         "name": "unfooled",
@@ -62,22 +65,25 @@ def sarif(result: Guard, *, model: str, most: float) -> dict[str, Any]:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(technique: Technique) -> dict[str, Any]:
+def _rule(technique: Technique, severity: str) -> dict[str, Any]:
     return {
         "id": technique.rule,
         "name": "".join(part.capitalize() for part in technique.id.split("-")),
         "shortDescription": {"text": f"The filter is evaded by {technique.title}"},
         "fullDescription": {
-            "text": f"Texts that the filter catches get through it when rewritten: {technique.title}."
+            "text": f"CureTexts that the filter catches get through it when rewritten: {technique.title}."
         },
         "helpUri": HOME + technique.atlas[-1],
         "defaultConfiguration": {"level": "warning"},
-        "properties": {"tags": ["security", *technique.atlas, *technique.nist, "CWE-1039"]},
+        "properties": {
+            "tags": ["security", *technique.atlas, *technique.nist, "CWE-1039"],
+            "security-severity": severity,
+        },
     }
 
 
 def _result(
-    result: Guard, technique: Technique, rungs: list[Rung], index: int, model: str, most: float
+    result: FilterTest, technique: Technique, rungs: list[Rung], index: int, model: str, most: float
 ) -> dict[str, Any]:
     tried = max(rung.tried for rung in rungs)
     works = sum(rung.fell for rung in rungs)

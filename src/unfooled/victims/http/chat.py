@@ -5,7 +5,6 @@ Not a victim: what stands behind a filter, asked whether it still follows what g
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +12,7 @@ from urllib.parse import urlsplit
 
 from unfooled.errors import VictimError
 from unfooled.victims.http.connection import Reply
-from unfooled.victims.http.endpoint import HttpVictim
+from unfooled.victims.http.endpoint import HttpVictim, all_or_none
 from unfooled.victims.http.json_fields import parse
 from unfooled.victims.http.openai import first_choice
 
@@ -54,7 +53,7 @@ class ChatModel(HttpVictim):
                     raise
                 return None
 
-        return list(await asyncio.gather(*map(one, prompts)))
+        return await all_or_none([one(prompt) for prompt in prompts])
 
     def _content(self, batch: Sequence[Any]) -> bytes:
         document = {

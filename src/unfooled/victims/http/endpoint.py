@@ -12,7 +12,7 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
@@ -199,14 +199,7 @@ class HttpVictim(Reloadable):
     async def _predict(self, texts: Sequence[TextValue]) -> Probabilities:
         size = 1 if self.single else self.batch_size
         batches = [texts[start : start + size] for start in range(0, len(texts), size)]
-        tasks = [asyncio.ensure_future(self._ask(batch, self._read)) for batch in batches]
-        try:
-            answers = await asyncio.gather(*tasks)
-        except BaseException:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            raise
+        answers = await all_or_none([self._ask(batch, self._read) for batch in batches])
         # Scores once, scores for ever: a batch of ones and zeros says nothing against it.
         self._hard = all(answer.hard for answer in answers) and self._hard is not False
         return np.concatenate([answer.scores for answer in answers])
@@ -341,6 +334,18 @@ class HttpVictim(Reloadable):
     @property
     def _place(self) -> str:
         return _without_secrets(self.url)
+
+
+async def all_or_none(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """What all of them come to; where one fails, the others are called off and waited for."""
+    tasks = [asyncio.ensure_future(part) for part in work]
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
 
 
 @options_of(HttpVictim)

@@ -44,7 +44,7 @@ from unfooled.core.victim import (
 )
 from unfooled.errors import VictimError
 from unfooled.victims.http.connection import Reply
-from unfooled.victims.http.endpoint import HttpVictim, RefusedError
+from unfooled.victims.http.endpoint import HttpVictim, RefusedError, all_or_none
 from unfooled.victims.http.json_fields import as_object, parse
 
 Mode = Literal["auto", "logprobs", "json", "words"]
@@ -77,7 +77,7 @@ class NoLabelError(VictimError):
     """An answer that can be read, and is none of the classes."""
 
 
-class Question(NamedTuple):
+class OfferedText(NamedTuple):
     """A text and the order in which the classes are offered: how far they are turned."""
 
     text: TextValue
@@ -176,15 +176,8 @@ class OpenAIVictim(HttpVictim):
     # -- one question --------------------------------------------------------------------------------
 
     async def _predict(self, texts: Sequence[TextValue]) -> Probabilities:
-        questions = [Question(text, turn) for text in texts for turn in range(self.orders)]
-        tasks = [asyncio.ensure_future(self._ask([question], self._scores)) for question in questions]
-        try:
-            rows = await asyncio.gather(*tasks)
-        except BaseException:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            raise
+        questions = [OfferedText(text, turn) for text in texts for turn in range(self.orders)]
+        rows = await all_or_none([self._ask([question], self._scores) for question in questions])
         answers = np.array(rows).reshape(len(texts), self.orders, len(self.labels))
         return np.asarray(answers.mean(axis=1), dtype=np.float64)
 
@@ -194,7 +187,7 @@ class OpenAIVictim(HttpVictim):
         return scores
 
     def _content(self, batch: Sequence[Any]) -> bytes:
-        question = batch[0] if isinstance(batch[0], Question) else Question(batch[0])
+        question = batch[0] if isinstance(batch[0], OfferedText) else OfferedText(batch[0])
         asked = self._mode if self._mode != "auto" else "logprobs"
         document: dict[str, Any] = {
             "model": self.model,
@@ -209,7 +202,7 @@ class OpenAIVictim(HttpVictim):
             document["response_format"] = _schema(self._letters)
         return json.dumps(document | self.body, ensure_ascii=False).encode()
 
-    def _messages(self, question: Question, mode: Mode) -> list[dict[str, str]]:
+    def _messages(self, question: OfferedText, mode: Mode) -> list[dict[str, str]]:
         offered = "\n".join(f"{letter}: {label}" for letter, label in self._offered(question.turn).items())
         text = join_fields(question.text)
         # The text may hold instructions of its own; it cannot close marks that depend on it.
@@ -234,7 +227,7 @@ class OpenAIVictim(HttpVictim):
 
     async def _ask(self, batch: Sequence[Any], read: Callable[[list[Any]], T]) -> T:
         """As of any endpoint; the scores come in the order of the labels, however they were offered."""
-        question = batch[0] if isinstance(batch[0], Question) else Question(batch[0])
+        question = batch[0] if isinstance(batch[0], OfferedText) else OfferedText(batch[0])
 
         def turned(entries: list[Any]) -> T:
             offered = list(self._offered(question.turn).values())
