@@ -12,8 +12,9 @@ import pytest
 import unfooled
 from command_line import unfooled as run_command
 from reviews import sentences, write_csv
+from unfooled.core.session import Life
 from unfooled.errors import CapReachedError, UserError
-from unfooled.runs.caps import SPENT, Caps, tokens_of
+from unfooled.runs.caps import SPENT, BoundSpending, Caps, tokens_of
 from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
 
@@ -64,6 +65,18 @@ def test_a_run_stops_before_it_costs_more_and_goes_on_under_a_higher_cap(tmp_pat
         assert sum(file.count().values()) == done
     attack(data, tmp_path / "run", caps=Caps(per_query=0.01, max_cost=1000.0))
     assert digest(tmp_path / "run") == digest(tmp_path / "whole")
+
+
+def test_what_is_spent_is_known_after_a_kill(tmp_path: Path) -> None:
+    """Examples that were under way are begun again: what they cost is in no result."""
+    with RunFile.open(tmp_path / "run", {"identity": {}, "environment": {}}) as file:
+        spending = BoundSpending(Caps(per_query=0.01, max_cost=100.0), file, [])
+        spending.working(lambda: Life(answered=70))
+        spending.check()
+        assert file.counters()[SPENT] == {"queries": 70}
+        spending.working(lambda: Life(answered=80))
+        spending.check()  # not every answer is worth a write
+        assert file.counters()[SPENT] == {"queries": 70}
 
 
 def test_the_same_in_several_processes(tmp_path: Path, data: Path) -> None:

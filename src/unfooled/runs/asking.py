@@ -10,15 +10,17 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from unfooled.core.program import AsyncOracle, Oracle
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, part_name
 from unfooled.core.result import Example
 from unfooled.core.session import require_resources
 from unfooled.core.victim import Victim
-from unfooled.errors import UserError
+from unfooled.errors import RunFileError, UserError
+from unfooled.runs.caps import FITTING, Caps, require_affordable
 from unfooled.runs.order import Order, asked_before, ordered, require_order
 from unfooled.runs.task import Examples
 
@@ -31,6 +33,7 @@ class Ways(NamedTuple):
     queries: int | None = None
     out: str | Path | None = None
     restart: bool = False
+    caps: Caps | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def settle_asking(
         return Settled(turned, turned, [notice] if notice else [])
     if ways.order == "victim-first":
         raise UserError("a surrogate has its own order of questions", "leave --order or --surrogate out")
-    settled = _guided(ways, recipe, victim, data, seed, rows, opened, tell)
+    settled = _guided(ways, recipe, victim, data, sample, seed, rows, opened, tell)
     for notice in settled.notices:
         tell(notice)
     return settled
@@ -84,6 +87,7 @@ def _guided(
     recipe: Recipe,
     victim: Victim,
     data: Examples,
+    sample: Sequence[Example],
     seed: int,
     rows: int,
     opened: dict[str, Oracle | AsyncOracle],
@@ -97,6 +101,12 @@ def _guided(
     queries = surrogate.QUERIES if ways.queries is None else ways.queries
     if queries < 1:
         raise UserError(f"surrogate_queries={queries} fits nothing", "it is at least 1")
+    before = None if ways.restart else asked_before(ways.out)
+    if before not in (None, part_name(surrogate.Guided)):
+        raise RunFileError(
+            f"{ways.out}: holds a run without a surrogate",
+            "write to another --out, or throw the old run away with --restart",
+        )
     path = (Path(ways.out) if ways.out is not None else _scratch()) / surrogate.FILE
     fitted = surrogate.fitted_for(
         recipe,
@@ -108,6 +118,7 @@ def _guided(
         restart=ways.restart,
         opened=opened,
         tell=tell,
+        afford=partial(require_affordable, ways.caps, queries, sample),
     )
     guided = surrogate.guided_by_fitted(recipe, path, fitted)
     kept = surrogate.as_kept(guided)
@@ -118,7 +129,7 @@ def _guided(
         kept,
         surrogate.about(fitted, rows),
         {kept.asking.asks[0]: own},
-        {surrogate.COUNTER: {"asked": asked, "computed": asked, "explained": fitted.facts["explained"]}},
+        {FITTING: {"asked": asked, "computed": asked, "explained": fitted.facts["explained"]}},
     )
 
 
