@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unfooled.core.program import AsyncOracle, Oracle
 from unfooled.core.recipe import Recipe, part_name
@@ -20,9 +20,11 @@ from unfooled.core.result import Example
 from unfooled.core.session import require_resources
 from unfooled.core.victim import Victim
 from unfooled.errors import RunFileError, UserError
-from unfooled.runs.caps import FITTING, Caps, require_affordable
 from unfooled.runs.order import Order, asked_before, ordered, require_order
 from unfooled.runs.task import Examples
+
+if TYPE_CHECKING:
+    from unfooled.runs.caps import Caps
 
 
 class Ways(NamedTuple):
@@ -94,6 +96,7 @@ def _guided(
     tell: Callable[[str], None],
 ) -> Settled:
     from unfooled.runs import surrogate
+    from unfooled.runs.caps import FITTING, require_affordable
 
     if ways.surrogate != surrogate.AUTO:
         named = surrogate.guided_by(recipe, str(ways.surrogate))
@@ -102,7 +105,8 @@ def _guided(
     if queries < 1:
         raise UserError(f"surrogate_queries={queries} fits nothing", "it is at least 1")
     before = None if ways.restart else asked_before(ways.out)
-    if before not in (None, part_name(surrogate.Guided)):
+    guided = surrogate.guided_by(recipe, surrogate.AUTO)
+    if before not in (None, part_name(type(guided.asking))):
         raise RunFileError(
             f"{ways.out}: holds a run without a surrogate",
             "write to another --out, or throw the old run away with --restart",

@@ -1,8 +1,9 @@
 """What a run may cost: it stops cleanly before it costs more, and goes on under a higher cap.
 
 Money is counted per text that the victim is asked, over all commands that worked on the run, and for fitting
-a surrogate before it; hours are those of one command. No example is begun whose expected cost would exceed the cap; where those under way cost more
-than expected, the run stops in their midst, and they are begun again later.
+a surrogate before it; hours are those of one command. No example is begun whose expected cost would exceed
+the cap; where those under way cost more than expected, the run stops in their midst, and they are begun again
+later.
 """
 
 from __future__ import annotations

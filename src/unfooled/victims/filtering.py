@@ -65,9 +65,7 @@ class Filter(AroundVictim, Reloadable):
         if not count:
             return np.zeros((0, 2))
         two = np.stack([scores[:, self._others].max(axis=1), scores[:, self._columns].max(axis=1)], axis=1)
-        return np.asarray(
-            two / two.sum(axis=1, keepdims=True)
-        )  # some class has a score: none is divided by 0
+        return np.asarray(two / two.sum(axis=1, keepdims=True))  # of one row, so never 0
 
     async def _answer(self, items: Sequence[Any], /) -> Probabilities:
         inner: Any = self.inner
