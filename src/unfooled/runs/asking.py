@@ -133,7 +133,7 @@ def _guided(
         kept,
         surrogate.about(fitted, rows),
         {kept.asking.asks[0]: own},
-        {FITTING: {"asked": asked, "computed": asked, "explained": fitted.facts["explained"]}},
+        {FITTING: {"asked": asked, "computed": asked}},
     )
 
 

@@ -7,7 +7,7 @@ import platform
 import tempfile
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from itertools import islice
 from pathlib import Path
@@ -30,7 +30,7 @@ from unfooled.core.session import (
 )
 from unfooled.core.victim import TextValue, Victim
 from unfooled.data.loading import Given
-from unfooled.device import CPU, computes, described, resolved
+from unfooled.device import CPU, computes, described, resolved, said
 from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
 from unfooled.progress import ProgressObserver
@@ -177,7 +177,7 @@ def attack(
     task = task_for(victim)
     dataset = task.data(data, victim).aligned(victim.labels, label_map)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
-    settings = settings or Settings()
+    settings = replace(settings or Settings(), device=said().device)  # workers are told as well
     observer = observer or Observer()
     require_capabilities(recipe, victim)
     if target is not None:
