@@ -104,6 +104,8 @@ def test_an_order_that_cannot_be_says_why(tmp_path: Path, data: Any) -> None:
         attack("fake", data, "deepwordbug", order="victim-first")
     with pytest.raises(UserError, match="constraints-first, victim-first, auto"):
         attack("fake", data, "deepwordbug", order="fastest")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="each choose another order"):
+        attack("fake", data, "deepwordbug", order="auto", shard="1/2")
     notes = Notes()
     attack("fake", data, "deepwordbug", order="auto", limit=5, observer=notes)
     assert any("constraints first, since" in line for line in notes.told)

@@ -12,6 +12,7 @@ import pytest
 import unfooled
 from command_line import unfooled as run_command
 from reviews import sentences, write_csv
+from unfooled.core.result import Example
 from unfooled.core.session import Life
 from unfooled.errors import CapReachedError, UserError
 from unfooled.runs.caps import SPENT, BoundSpending, Caps, tokens_of
@@ -77,6 +78,18 @@ def test_what_is_spent_is_known_after_a_kill(tmp_path: Path) -> None:
         spending.working(lambda: Life(answered=80))
         spending.check()  # not every answer is worth a write
         assert file.counters()[SPENT] == {"queries": 70}
+
+
+def test_looking_at_what_is_not_read_costs_nothing() -> None:
+    class Cutting(FakeVictim):
+        def unread(self, texts: Any, /) -> list[float]:
+            return [0.25] * len(texts)
+
+    session = unfooled.Session(Cutting(), unfooled.load_recipe("deepwordbug"))
+    examples = [Example(key, (("text", f"a superb film {key}"),), 1, "text") for key in range(5)]
+    results = list(session.attack(examples))
+    assert [dict(result.facts)["unread"] for result in results] == [0.25] * 5
+    assert session.life().answered == session.engine.traffic["victim"].computed
 
 
 def test_the_same_in_several_processes(tmp_path: Path, data: Path) -> None:

@@ -187,6 +187,11 @@ def attack(
             raise DataError(f"{name}={most} leaves nothing to attack", f"{name} is at least 1")
     if shard is not None and keys is not None:
         raise DataError("chosen examples cannot be cut into shards", "give either keys or a shard")
+    if shard is not None and order == "auto":
+        raise DataError(
+            "the parts of a run could each choose another order",
+            "say which one with --order constraints-first or --order victim-first",
+        )
     shard = Shard.parse(shard) if isinstance(shard, str) else shard
     workers = Workers.of(workers)
     recipe, notices = fit_recipe(recipe, victim)
