@@ -77,12 +77,13 @@ def computing(device: str | None = None, precision: str | None = None) -> Iterat
 
 
 def computes(function: Callable[P, R]) -> Callable[P, R]:
-    """For a function with a parameter `device`: what it loads computes there."""
+    """For a function with a parameter `device`, or `settings` that hold one: what it loads computes there."""
 
     @wraps(function)
     def there(*args: P.args, **given: P.kwargs) -> R:
-        device: Any = given.get("device")
-        with computing(device):
+        settings = given.get("settings")
+        device: Any = given.get("device") or getattr(settings, "device", None)
+        with computing(device, getattr(settings, "precision", None)):
             return function(*args, **given)
 
     return there
@@ -177,17 +178,17 @@ with torch.inference_mode(), torch.autocast("cpu", dtype):
 @lru_cache(maxsize=16)
 def require_precision(device: str, precision: str, recurrent: bool = False) -> None:
     """Refuse a precision that the device does not compute in. Some processors say they do and then stop the
-    whole program with an illegal instruction: another process tries it out."""
+    whole program with an illegal instruction: another process tries it out, and imports nothing from the
+    folder that the user stands in."""
     import torch
 
     dtype: Any = getattr(torch, PRECISIONS[precision])
     if device == CPU:
-        tried = subprocess.run(
-            [sys.executable, "-c", _TRY, PRECISIONS[precision], str(recurrent)],
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        command = [sys.executable, "-P", "-c", _TRY, PRECISIONS[precision], str(recurrent)]
+        try:
+            tried = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        except subprocess.TimeoutExpired:
+            tried = subprocess.CompletedProcess(command, 1, "", "no answer in two minutes")
         why = tried.stderr.strip().splitlines()[-1:] or [f"it ended with code {tried.returncode}"]
         if tried.returncode < 0:
             why = [f"it stops the program with signal {-tried.returncode}"]

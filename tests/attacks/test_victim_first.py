@@ -90,12 +90,18 @@ def test_a_tie_is_an_abstention_only_if_it_passes() -> None:
 
 
 def test_texts_that_were_not_checked_never_become_the_result() -> None:
-    weights = {**WEIGHTS, "weak": -0.5}
-    oracles = parts(victim=linear(weights))
-    result = attack(with_victim_first(toy_recipe(GREEDY)), oracles, "a good film", budget=5)
-    assert (result.outcome, result.perturbed) == ("failure", "a good film"), (
-        "two were scored, none was checked"
-    )
+    weights = {**WEIGHTS, "fair": -0.5, "poor": -0.4}
+    refused = parts(victim=linear(weights), **{"encode:minilm": encoder({"fair": 0.5, "poor": 0.5})})
+    result = attack(with_victim_first(toy_recipe(GREEDY)), refused, "a good film", budget=5)
+    assert (result.outcome, result.perturbed, result.queries) == ("failure", "a good film", 5)
+
+
+def test_a_flip_that_the_last_query_paid_for_counts() -> None:
+    weights = {**WEIGHTS, "poor": -0.4}
+    # The original, two words deleted, fair and poor; weak cannot be paid for.
+    for recipe in (toy_recipe(GREEDY), with_victim_first(toy_recipe(GREEDY))):
+        result = attack(recipe, parts(victim=linear(weights)), "a good film", budget=5)
+        assert (result.outcome, result.perturbed, result.queries) == ("success", "a poor film", 5)
 
 
 @pytest.mark.parametrize("ties", ["nearest", "text"])

@@ -19,7 +19,7 @@ from toys import encoder
 from unfooled.attacks.parts.constraints import SentenceSimilarity
 from unfooled.core.recipe import Recipe, load_recipe, with_constraint
 from unfooled.core.session import Settings
-from unfooled.errors import DataError, UnfooledError, UnknownNameError, UserError
+from unfooled.errors import CapReachedError, DataError, UnfooledError, UnknownNameError, UserError
 from unfooled.plugins import registry
 from unfooled.report.tables import footnotes
 from unfooled.runs import order as order_module
@@ -104,6 +104,8 @@ def test_an_order_that_cannot_be_says_why(tmp_path: Path, data: Any) -> None:
         attack("fake", data, "deepwordbug", order="victim-first")
     with pytest.raises(UserError, match="constraints-first, victim-first, auto"):
         attack("fake", data, "deepwordbug", order="fastest")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="each choose another order"):
+        attack("fake", data, "deepwordbug", order="auto", shard="1/2")
     notes = Notes()
     attack("fake", data, "deepwordbug", order="auto", limit=5, observer=notes)
     assert any("constraints first, since" in line for line in notes.told)
@@ -182,6 +184,43 @@ def test_another_seed_fits_another_one(tmp_path: Path, data: Any) -> None:
         guided(data, tmp_path / "run", limit=10, settings=Settings(seed=1))
     guided(data, tmp_path / "run", limit=10, settings=Settings(seed=1), restart=True)
     assert (tmp_path / "run" / FILE).read_bytes() != before
+
+
+def test_what_a_run_cannot_use_is_not_paid_for(tmp_path: Path, data: Any) -> None:
+    guided(data, tmp_path / "run", limit=10)
+    before = (tmp_path / "run" / FILE).read_bytes()
+    with pytest.raises(UnfooledError, match="other settings: seed"):
+        guided(data, tmp_path / "run", limit=10, settings=Settings(seed=1))
+    assert (tmp_path / "run" / FILE).read_bytes() == before, "the run that is there can still go on"
+    attack("fake", data, "deepwordbug", out=tmp_path / "plain", limit=10)
+    with pytest.raises(UnfooledError, match="without a surrogate"):
+        guided(data, tmp_path / "plain", limit=10)
+    assert not (tmp_path / "plain" / FILE).exists()
+
+
+def test_the_fit_is_paid_for_under_the_cap(tmp_path: Path, data: Any) -> None:
+    caps = unfooled.Caps(per_query=0.01, max_cost=3.0)
+    with pytest.raises(CapReachedError, match=r"(?s)400 answers would cost 4.*--surrogate-queries"):
+        guided(data, tmp_path / "dear", caps=caps)
+    assert not (tmp_path / "dear").exists()
+    caps = unfooled.Caps(per_query=0.01, max_cost=4.1)
+    with pytest.raises(CapReachedError, match="stopped at"):
+        guided(data, tmp_path / "run", caps=caps)
+    with closing(RunFile.read(tmp_path / "run")) as file:
+        asked = sum(result.queries for result in file.results())
+        fitted = file.counters()["fitting"]["asked"]
+    assert fitted + asked <= 1.1 * 410
+
+
+def test_a_run_in_memory_asks_as_no_other_run_does(
+    tmp_path: Path, data: Any, measured: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attack("fake", data, measured, out=tmp_path / "run", order="victim-first", limit=5)
+    monkeypatch.chdir(tmp_path / "run")
+    costing(monkeypatch, 0.0)
+    notes = Notes()
+    attack("fake", data, measured, order="auto", limit=5, observer=notes)
+    assert any(line.startswith("order: constraints first") for line in notes.told)
 
 
 def test_a_model_of_the_users_own(tmp_path: Path, data: Any) -> None:

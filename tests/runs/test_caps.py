@@ -12,8 +12,10 @@ import pytest
 import unfooled
 from command_line import unfooled as run_command
 from reviews import sentences, write_csv
+from unfooled.core.result import Example
+from unfooled.core.session import Life
 from unfooled.errors import CapReachedError, UserError
-from unfooled.runs.caps import SPENT, Caps, tokens_of
+from unfooled.runs.caps import SPENT, BoundSpending, Caps, tokens_of
 from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
 
@@ -64,6 +66,30 @@ def test_a_run_stops_before_it_costs_more_and_goes_on_under_a_higher_cap(tmp_pat
         assert sum(file.count().values()) == done
     attack(data, tmp_path / "run", caps=Caps(per_query=0.01, max_cost=1000.0))
     assert digest(tmp_path / "run") == digest(tmp_path / "whole")
+
+
+def test_what_is_spent_is_known_after_a_kill(tmp_path: Path) -> None:
+    """Examples that were under way are begun again: what they cost is in no result."""
+    with RunFile.open(tmp_path / "run", {"identity": {}, "environment": {}}) as file:
+        spending = BoundSpending(Caps(per_query=0.01, max_cost=100.0), file, [])
+        spending.working(lambda: Life(answered=70))
+        spending.check()
+        assert file.counters()[SPENT] == {"queries": 70}
+        spending.working(lambda: Life(answered=80))
+        spending.check()  # not every answer is worth a write
+        assert file.counters()[SPENT] == {"queries": 70}
+
+
+def test_looking_at_what_is_not_read_costs_nothing() -> None:
+    class Cutting(FakeVictim):
+        def unread(self, texts: Any, /) -> list[float]:
+            return [0.25] * len(texts)
+
+    session = unfooled.Session(Cutting(), unfooled.load_recipe("deepwordbug"))
+    examples = [Example(key, (("text", f"a superb film {key}"),), 1, "text") for key in range(5)]
+    results = list(session.attack(examples))
+    assert [dict(result.facts)["unread"] for result in results] == [0.25] * 5
+    assert session.life().answered == session.engine.traffic["victim"].computed
 
 
 def test_the_same_in_several_processes(tmp_path: Path, data: Path) -> None:

@@ -189,6 +189,22 @@ def test_a_machine_that_goes_blames_nobody() -> None:
     assert run(transport, 20, 2) == {key: 2 * key for key in range(20)}
 
 
+def test_machines_that_only_ever_go_stop_the_run() -> None:
+    class Machine(Thread):
+        def _work(self) -> None:
+            self.gone = GoneError("lost", blameless=True)
+            self.said.put(None)
+
+    class Machines(Threads):
+        def start(self) -> Thread:
+            self.started += 1
+            assert self.started < 500, "it goes on for ever"
+            return Machine(self.job)
+
+    with pytest.raises(VictimError, match=r"(?s)lost one after the other \(lost\).*repeat the command"):
+        run(Machines(Doubling()), 20, 2)
+
+
 def test_workers_that_never_start_stop_the_run() -> None:
     class Broken(Doubling):
         def open(self) -> Doubling:

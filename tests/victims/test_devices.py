@@ -6,6 +6,7 @@ does.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import subprocess
 import sys
@@ -19,10 +20,14 @@ import pytest
 
 import unfooled
 from unfooled import device
+from unfooled.attacks.parts.constraints import SentenceSimilarity
 from unfooled.batching import like_length
 from unfooled.core.questions import mark
+from unfooled.core.recipe import with_constraint
 from unfooled.device import computing, require_precision, resolved, said
 from unfooled.errors import UserError
+from unfooled.plugins import registry
+from unfooled.runs.workers.portions import PortionJob
 
 torch = pytest.importorskip("torch")
 
@@ -30,6 +35,7 @@ from command_line import unfooled as typed  # noqa: E402
 from reviews import sentences, write_csv  # noqa: E402
 from tiny_language_models import causal, masked  # noqa: E402
 from tiny_models import PIECES, save_bert, tiny  # noqa: E402
+from toys import encoder  # noqa: E402
 from unfooled.passes import Passes, device_of, is_out_of_memory, tokens_that_fit  # noqa: E402
 from unfooled.resources.causal import CausalLM  # noqa: E402
 from unfooled.resources.fillmask import MaskedLM, MaskItem  # noqa: E402
@@ -143,12 +149,69 @@ def test_a_processor_that_would_stop_the_program_is_found_out_beside_it(
     require_precision.cache_clear()
 
 
+def test_what_lies_in_the_users_folder_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "torch.py").write_text("open('run', 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    require_precision.cache_clear()
+    with contextlib.suppress(UserError):  # whether the processor can is not the question
+        require_precision("cpu", "bf16")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_try_that_does_not_end_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hangs(command: list[str], **more: Any) -> Any:
+        raise subprocess.TimeoutExpired(command, 120)
+
+    require_precision.cache_clear()
+    monkeypatch.setattr(subprocess, "run", hangs)
+    with pytest.raises(UserError, match="no answer in two minutes"):
+        require_precision("cpu", "fp16")
+    require_precision.cache_clear()
+
+
 def test_no_other_precision() -> None:
     with pytest.raises(UserError, match="choose one of fp32, bf16, fp16"), computing("cpu", "fp8"):
         pass
 
 
 @pytest.mark.usefixtures("here")
+def test_settings_hold_for_whatever_an_attack_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers open their models as the settings say; so does an attack in this process."""
+    monkeypatch.setattr(device, "require_precision", lambda device, precision, recurrent=False: None)
+    heard: list[device.Compute] = []
+    own = registry.load
+
+    def load(kind: str, name: str) -> Any:
+        def opened(variant: str) -> Any:
+            heard.append(said())
+            return encoder()
+
+        return opened if (kind, name) == ("oracle", "encode") else own(kind, name)
+
+    monkeypatch.setattr(registry, "load", load)
+    monkeypatch.setattr("unfooled.core.session._fingerprint", lambda name, variant: "toy")
+    similar = SentenceSimilarity(
+        threshold=0.5, scale="cosine", window=None, encoder="toy", published_for="toy"
+    )
+    recipe = with_constraint(unfooled.load_recipe("deepwordbug"), similar)
+    settings = unfooled.Settings(device="cpu", precision="bf16")
+    unfooled.attack("fake", [("a superb film", "positive")], recipe, settings=settings)
+    assert set(heard) == {device.Compute("cpu", "bf16")}
+
+
+def test_portions_compute_where_it_was_said() -> None:
+    found: list[str] = []
+
+    def opens() -> Any:
+        found.append(said().device)
+        return list
+
+    with computing("cpu"):
+        job = PortionJob(opens, lambda item, cause: None)
+    job.open()  # in the worker, where nobody said anything
+    assert found == ["cpu"]
+
+
 def test_precision_is_part_of_what_a_run_is(tmp_path: Path, bert: str) -> None:
     try:
         require_precision("cpu", "fp16")

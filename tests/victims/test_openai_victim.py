@@ -16,6 +16,7 @@ from chat_server import ChatServer
 from unfooled.core.victim_oracle import AsyncVictimOracle, oracle_for
 from unfooled.errors import CapabilityError, VictimError
 from unfooled.resources import store
+from unfooled.runs.workers.portable import Reload, portable
 from unfooled.victims.checks import check_victim
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.http.openai import OpenAIVictim
@@ -64,6 +65,18 @@ def test_a_server_without_probabilities_gives_decisions(serve: Make, gives: str)
     assert set(said.ravel().tolist()) == {0.0, 1.0}
     with pytest.raises(CapabilityError, match="needs probabilities"):
         unfooled.attack(victim, [("a superb film", "positive")], "deepwordbug")
+
+
+def test_workers_read_answers_as_the_first_process_found_out(serve: Make) -> None:
+    server = serve("json")
+    victim = victim_of(server)
+    victim.fingerprint()
+    asked = len(server.asked)
+    sent = portable(victim)
+    assert isinstance(sent, Reload)
+    assert sent().capabilities == frozenset()
+    assert len(server.asked) == asked
+    assert victim_of(server, mode="words").options["mode"] == "words"
 
 
 def test_classes_are_offered_in_other_orders_and_put_back(serve: Make) -> None:

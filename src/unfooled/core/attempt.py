@@ -180,6 +180,13 @@ class Attempt:
         """How many queries the budget still pays for; None means any number."""
         return None if self.budget is None else max(0, self.budget - len(self._charged))
 
+    def payable(self, texts: Sequence[Text]) -> list[bool]:
+        """Which of the texts the budget pays for, if all are asked about in this order."""
+        keys = [_brief(text.value) for text in texts]
+        unpaid = [key for key in dict.fromkeys(keys) if key not in self._charged]
+        refused = set(unpaid[self.room :]) if self.room is not None else set()
+        return [key not in refused for key in keys]
+
     def _pay(self, keys: Iterable[Hashable]) -> set[Hashable]:
         """Charge what was not paid for before. Returns what the budget cannot pay."""
         unpaid = [key for key in dict.fromkeys(keys) if key not in self._charged]

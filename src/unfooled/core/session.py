@@ -253,8 +253,8 @@ class Session:
         with computing(self.settings.device, self.settings.precision):
             self.oracles = dict(oracles) if oracles is not None else open_oracles(self.recipe, victim)
         inside = registry.names("inside")
-        owned = {"victim", UNREAD, *inside}
-        self._asks_victim = {name for name in self.oracles if name.partition(":")[0] in owned}
+        # How much of a text is not read only its tokenizer says: that is no question that anybody pays for.
+        self._asks_victim = {n for n in self.oracles if n.partition(":")[0] in {"victim", *inside}}
         self.engine: Engine[Result] = Engine(
             self.oracles,
             window=self.settings.window,
@@ -293,7 +293,8 @@ class Session:
         must say that it is apart itself, not the victim inside it."""
         found = {name for name, oracle in self.oracles.items() if getattr(oracle, "apart", False)}
         if hasattr(type(victim), "apart") and getattr(victim, "apart", False):
-            found |= self._asks_victim  # they share one model, which knows one caller at a time
+            # They share one model and its tokenizer, which know one caller at a time.
+            found |= self._asks_victim | ({UNREAD} & self.oracles.keys())
         return frozenset(found)
 
     def _program(self, example: Example) -> Program[Result]:

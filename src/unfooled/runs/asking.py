@@ -10,17 +10,21 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unfooled.core.program import AsyncOracle, Oracle
-from unfooled.core.recipe import Recipe
+from unfooled.core.recipe import Recipe, part_name
 from unfooled.core.result import Example
 from unfooled.core.session import require_resources
 from unfooled.core.victim import Victim
-from unfooled.errors import UserError
+from unfooled.errors import RunFileError, UserError
 from unfooled.runs.order import Order, asked_before, ordered, require_order
 from unfooled.runs.task import Examples
+
+if TYPE_CHECKING:
+    from unfooled.runs.caps import Caps
 
 
 class Ways(NamedTuple):
@@ -31,6 +35,7 @@ class Ways(NamedTuple):
     queries: int | None = None
     out: str | Path | None = None
     restart: bool = False
+    caps: Caps | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ def settle_asking(
         return Settled(turned, turned, [notice] if notice else [])
     if ways.order == "victim-first":
         raise UserError("a surrogate has its own order of questions", "leave --order or --surrogate out")
-    settled = _guided(ways, recipe, victim, data, seed, rows, opened, tell)
+    settled = _guided(ways, recipe, victim, data, sample, seed, rows, opened, tell)
     for notice in settled.notices:
         tell(notice)
     return settled
@@ -84,12 +89,14 @@ def _guided(
     recipe: Recipe,
     victim: Victim,
     data: Examples,
+    sample: Sequence[Example],
     seed: int,
     rows: int,
     opened: dict[str, Oracle | AsyncOracle],
     tell: Callable[[str], None],
 ) -> Settled:
     from unfooled.runs import surrogate
+    from unfooled.runs.caps import FITTING, require_affordable
 
     if ways.surrogate != surrogate.AUTO:
         named = surrogate.guided_by(recipe, str(ways.surrogate))
@@ -97,6 +104,13 @@ def _guided(
     queries = surrogate.QUERIES if ways.queries is None else ways.queries
     if queries < 1:
         raise UserError(f"surrogate_queries={queries} fits nothing", "it is at least 1")
+    before = None if ways.restart else asked_before(ways.out)
+    guided = surrogate.guided_by(recipe, surrogate.AUTO)
+    if before not in (None, part_name(type(guided.asking))):
+        raise RunFileError(
+            f"{ways.out}: holds a run without a surrogate",
+            "write to another --out, or throw the old run away with --restart",
+        )
     path = (Path(ways.out) if ways.out is not None else _scratch()) / surrogate.FILE
     fitted = surrogate.fitted_for(
         recipe,
@@ -108,6 +122,7 @@ def _guided(
         restart=ways.restart,
         opened=opened,
         tell=tell,
+        afford=partial(require_affordable, ways.caps, queries, sample),
     )
     guided = surrogate.guided_by_fitted(recipe, path, fitted)
     kept = surrogate.as_kept(guided)
@@ -118,7 +133,7 @@ def _guided(
         kept,
         surrogate.about(fitted, rows),
         {kept.asking.asks[0]: own},
-        {surrogate.COUNTER: {"asked": asked, "computed": asked, "explained": fitted.facts["explained"]}},
+        {FITTING: {"asked": asked, "computed": asked}},
     )
 
 

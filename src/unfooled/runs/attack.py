@@ -7,7 +7,7 @@ import platform
 import tempfile
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from itertools import islice
 from pathlib import Path
@@ -30,7 +30,7 @@ from unfooled.core.session import (
 )
 from unfooled.core.victim import TextValue, Victim
 from unfooled.data.loading import Given
-from unfooled.device import CPU, computes, described, resolved
+from unfooled.device import CPU, computes, described, resolved, said
 from unfooled.errors import DataError, RunFileError
 from unfooled.plugins import registry
 from unfooled.progress import ProgressObserver
@@ -176,7 +176,7 @@ def attack(
     task = task_for(victim)
     dataset = task.data(data, victim).aligned(victim.labels, label_map)
     recipe = load_recipe(recipe) if isinstance(recipe, str) else recipe
-    settings = settings or Settings()
+    settings = replace(settings or Settings(), device=said().device)  # workers are told as well
     observer = observer or Observer()
     require_capabilities(recipe, victim)
     if target is not None:
@@ -186,6 +186,11 @@ def attack(
             raise DataError(f"{name}={most} leaves nothing to attack", f"{name} is at least 1")
     if shard is not None and keys is not None:
         raise DataError("chosen examples cannot be cut into shards", "give either keys or a shard")
+    if shard is not None and order == "auto":
+        raise DataError(
+            "the parts of a run could each choose another order",
+            "say which one with --order constraints-first or --order victim-first",
+        )
     if isinstance(shard, str):
         from unfooled.runs.shard import Shard
 
@@ -229,7 +234,7 @@ def attack(
         from unfooled.runs.asking import Ways, settle_asking
 
         asked = settle_asking(
-            Ways(order, surrogate, surrogate_queries, out, restart),
+            Ways(order, surrogate, surrogate_queries, out, restart, caps),
             recipe,
             victim,
             whole,

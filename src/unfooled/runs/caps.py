@@ -1,8 +1,9 @@
 """What a run may cost: it stops cleanly before it costs more, and goes on under a higher cap.
 
-Money is counted per text that the victim is asked, over all commands that worked on the run; hours are those
-of one command. No example is begun whose expected cost would exceed the cap; where those under way cost more
-than expected, the run stops in their midst, and they are begun again later.
+Money is counted per text that the victim is asked, over all commands that worked on the run, and for fitting
+a surrogate before it; hours are those of one command. No example is begun whose expected cost would exceed
+the cap; where those under way cost more than expected, the run stops in their midst, and they are begun again
+later.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from unfooled.errors import CapReachedError, UserError
 from unfooled.runs.file import RunFile
 
 SPENT = "spent"  # the counter in a run file that holds how many texts all commands asked about
+FITTING = "fitting"  # the counter that holds how many a surrogate was fitted on
+KEEP = 1.0  # seconds between two notes of what was spent: a run that is killed forgets no more than that
 FIRST = 4  # examples that are begun before it is known what one costs
 CHARACTERS = 4  # that are taken for a token
 
@@ -73,6 +76,23 @@ class Caps:
         return self.per_query + self.per_token * tokens
 
 
+def require_affordable(caps: Caps | None, queries: int, sample: Sequence[Example]) -> None:
+    """Refuse questions that are asked before the run begins and would cost more than it may."""
+    if caps is None or caps.max_cost is None:
+        return
+    cost = queries * caps.price(mean_tokens(sample))
+    if cost > caps.max_cost:
+        raise CapReachedError(
+            f"fitting a surrogate on {queries:,} answers would cost {cost:.4g}, more than {caps.max_cost:g} "
+            "(--max-cost)",
+            "fit it on fewer with --surrogate-queries, or repeat the command with a higher --max-cost",
+        )
+
+
+def mean_tokens(sample: Sequence[Example]) -> float:
+    return sum(tokens_of(example.content) for example in sample) / max(1, len(sample))
+
+
 def tokens_of(fields: Iterable[tuple[str, str]]) -> int:
     return -(-sum(len(content) for _, content in fields) // CHARACTERS)
 
@@ -87,12 +107,13 @@ class Spending:
         self._life: Callable[[], Life] = Life
         self._begun = self._ended = 0  # examples, by this command
         self._asked = 0  # questions about examples that this command finished
+        counted = file.counters()
         self._before = max(
-            int(file.counters().get(SPENT, {}).get("queries", 0)),
-            sum(result.queries for result in file.results()),
+            int(counted.get(SPENT, {}).get("queries", 0)),
+            int(counted.get(FITTING, {}).get("asked", 0)) + sum(result.queries for result in file.results()),
         )
-        lengths = [tokens_of(example.content) for example in sample]
-        self._tokens = sum(lengths) / max(1, len(lengths))
+        self._tokens = mean_tokens(sample)
+        self._kept = -KEEP
         self.stopped = ""  # why nothing more is begun
 
     def working(self, life: Callable[[], Life]) -> None:
@@ -122,6 +143,8 @@ class Spending:
 
     def check(self) -> None:
         """Stop in the midst of examples where the cap is reached all the same."""
+        if time.monotonic() - self._began - self._kept >= KEEP:
+            self.keep()
         if self._over_time() or (self._caps.max_cost is not None and self.cost() >= self._caps.max_cost):
             self.stopped = self.stopped or self._told()
             raise self.error()
@@ -134,6 +157,7 @@ class Spending:
     def keep(self) -> None:
         """Write down what this command asked, for the next one to count on from."""
         self._file.set_counters({SPENT: {"queries": self._before + self._now()}})
+        self._kept = time.monotonic() - self._began
 
     def _now(self) -> int:
         return max(self._asked, self._life().answered)

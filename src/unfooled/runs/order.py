@@ -68,8 +68,10 @@ _NAME = part_name(VictimFirst)
 
 def asked_before(out: str | Path | None) -> Any:
     """How the run in that folder asks: the name of its part, '' for constraints first, None without a run."""
+    if out is None:
+        return None
     try:
-        with closing(RunFile.read(Path(out or ""))) as file:
+        with closing(RunFile.read(out)) as file:
             asking = file.header["identity"]["recipe"].get("asking") or {}
             return asking.get("part", "")
     except (UnfooledError, KeyError, TypeError, AttributeError):

@@ -25,15 +25,15 @@ from unfooled.core.result import Example
 from unfooled.core.session import open_named
 from unfooled.core.victim import Victim
 from unfooled.core.victim_oracle import oracle_for
-from unfooled.errors import DataError, ResourceError, UnknownNameError
+from unfooled.errors import DataError, ResourceError, RunFileError, UnknownNameError
 from unfooled.runs.coverage import sources_of
+from unfooled.runs.file import FILE as RUN_FILE
 from unfooled.runs.task import Examples
 from unfooled.victims.surrogate import LinearSurrogate, fit_surrogate, load_surrogate
 
 AUTO, NONE = "auto", "none"
 FILE = "surrogate.json"
 QUERIES = 2000
-COUNTER = "fitting"  # the name of its queries among the run's counters
 _COPIES = 6  # of each text
 _SHARE = 0.3  # of the words of a copy are replaced
 _FEW = 50  # answers that are too few for any model
@@ -82,8 +82,10 @@ def fitted_for(
     restart: bool,
     opened: Mapping[str, Oracle | AsyncOracle],
     tell: Callable[[str], None],
+    afford: Callable[[], None] = lambda: None,
 ) -> LinearSurrogate:
-    """The surrogate at that path, if it was fitted for the same attack; else a new one, put there."""
+    """The surrogate at that path, if it was fitted for the same attack; else a new one, put there, after
+    `afford` had the chance to refuse. That of a run that is there is never replaced by another."""
     _require_guidable(recipe)
     of = {
         "victim": victim.fingerprint(),
@@ -97,8 +99,15 @@ def fitted_for(
             found = load_surrogate(path)
         except ResourceError:
             found = None
-        if found is not None and all(found.facts.get(name) == value for name, value in of.items()):
+        changed = [name for name, value in of.items() if found and found.facts.get(name) != value]
+        if found is not None and not changed:
             return found
+        if changed and (path.parent / RUN_FILE).exists():
+            raise RunFileError(
+                f"{path}: was fitted for a run with other settings: {', '.join(changed)}",
+                "write to another --out, or throw the old run away with --restart",
+            )
+    afford()
     tell(f"fitting a surrogate on up to {queries:,} answers of the victim")
     answered = _answers(recipe, victim, _sample(data, queries, seed), seed, queries, opened)
     texts = [copy.value for copies in answered for copy in copies]

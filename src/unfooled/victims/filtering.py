@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from unfooled.core.victim import Probabilities, Reloadable, TextValue, Victim, digest, one_hot
+from unfooled.core.victim import Probabilities, Reloadable, TextValue, Victim, digest
 from unfooled.core.victim_oracle import DECIMALS, validate
 from unfooled.errors import DataError, VictimError
 from unfooled.victims.around import INSIDE, AroundVictim
@@ -65,8 +65,7 @@ class Filter(AroundVictim, Reloadable):
         if not count:
             return np.zeros((0, 2))
         two = np.stack([scores[:, self._others].max(axis=1), scores[:, self._columns].max(axis=1)], axis=1)
-        total = two.sum(axis=1, keepdims=True)
-        return np.asarray(two / total) if total.all() else one_hot(two.argmax(axis=1), 2)
+        return np.asarray(two / two.sum(axis=1, keepdims=True))  # of one row, so never 0
 
     async def _answer(self, items: Sequence[Any], /) -> Probabilities:
         inner: Any = self.inner

@@ -78,7 +78,9 @@ def exploring_victim_first(
 
     def explore(now: Scored, step: Step) -> Program[list[Scored]]:
         proposed = yield from propose(now, step)
-        options = yield from allowed(a, now, proposed, cheap, ties)
+        every = yield from allowed(a, now, proposed, cheap, ties)
+        # What the last queries pay for is checked as well: a flip among them counts.
+        options = [o for o, paid in zip(every, a.payable([o.text for o in every]), strict=True) if paid]
         scored = yield from a.score([option.text for option in options], probe=True)
         checks = _Checks(a, now, options, scored, dear)
         least = (now if floor is None else floor).score
@@ -92,6 +94,8 @@ def exploring_victim_first(
                     [n for n, each in enumerate(scored) if is_tie(each.probs)]
                 )
         a.admit(found, unchecked=checks.unchecked())
+        if len(options) < len(every):
+            raise a.spent()
         return found
 
     return explore

@@ -3,7 +3,8 @@
 A worker asks for items when its window has room and sends results as they come. Each item carries its own
 random numbers, so neither the number of workers nor the hand-out changes a result. Items held by a worker
 that died are tried again in halves, each by a worker of its own; the one on which three died that held
-nothing else is an error. What a machine took along when it went is handed out again: no item did that.
+nothing else is an error. What a machine took along when it went is handed out again: no item did that. But
+where machine after machine goes and no result comes any more, the run stops.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from unfooled.runs.workers.job import LOOK, Job
 
 _END: Any = object()
 TRIES = 3  # deaths of a worker that held one item, or of workers that start, before these are to blame
+LOSSES = 20  # workers per place of the pool that go without a result in between, before the run stops
 
 
 class GoneError(Exception):
@@ -93,6 +95,7 @@ class Pool(Generic[C]):
         self._suspects: deque[list[Any]] = deque()
         self._deaths: Counter[int] = Counter()  # of workers that held this item alone
         self._failed_starts = 0  # one after the other
+        self._lost = 0  # workers whose machine went since the last result
         self._exhausted = False  # the source
         self._workers: list[Worker[C]] = []
         self._gone = Life()  # what workers that ended had answered
@@ -147,6 +150,7 @@ class Pool(Generic[C]):
         for kind, content in messages:
             if kind == "result":
                 worker.held.pop(content.key)
+                self._lost = 0
                 yield content
             elif kind == "want":
                 worker.wants, worker.heard = content, True
@@ -161,6 +165,12 @@ class Pool(Generic[C]):
     def _recover(self, worker: Worker[C], gone: GoneError) -> Iterator[Any]:
         held = list(worker.held.values())
         if gone.blameless:
+            self._lost += 1
+            if self._lost >= LOSSES * self._size:
+                raise VictimError(
+                    f"{self._lost} workers were lost one after the other ({gone.cause})",
+                    "see to the machines of the cluster, and repeat the command to go on",
+                )
             self._returned.extend(held)
             self._remaining += len(held)
         elif len(held) == 1:

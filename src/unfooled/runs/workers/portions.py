@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, TypeAlias
 
 from unfooled.core.session import Life
+from unfooled.device import Compute, computing, said
 from unfooled.runs.workers.job import Runner
 from unfooled.trust import Trust, granted
 
@@ -22,9 +23,10 @@ class PortionJob:
     lost: Callable[[Any, str], Any]
     window: int = 500
     trust: Trust = field(default_factory=granted)
+    compute: Compute = field(default_factory=said)
 
     def open(self) -> Runner:
-        with self.trust.here():
+        with self.trust.here(), computing(*astuple(self.compute)):
             return _PortionRunner(self.opens(), self.window)
 
     def killed(self, item: Any, cause: str, /) -> Any:

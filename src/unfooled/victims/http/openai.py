@@ -316,6 +316,8 @@ class OpenAIVictim(HttpVictim):
             except BaseException:
                 self._mode = "auto"
                 raise
+            # Another process that loads it need not find out again, and cannot find anything else.
+            self.options = {**self.options, "mode": mode}
             return mode
         self._mode = "auto"
         assert first is not None
