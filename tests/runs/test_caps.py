@@ -15,7 +15,7 @@ from reviews import sentences, write_csv
 from unfooled.core.result import Example
 from unfooled.core.session import Life
 from unfooled.errors import CapReachedError, UserError
-from unfooled.runs.caps import SPENT, BoundSpending, Caps, tokens_of
+from unfooled.runs.caps import SPENT, Caps, Spending, tokens_of
 from unfooled.runs.file import RunFile
 from unfooled.victims.fake import FakeVictim
 
@@ -71,7 +71,7 @@ def test_a_run_stops_before_it_costs_more_and_goes_on_under_a_higher_cap(tmp_pat
 def test_what_is_spent_is_known_after_a_kill(tmp_path: Path) -> None:
     """Examples that were under way are begun again: what they cost is in no result."""
     with RunFile.open(tmp_path / "run", {"identity": {}, "environment": {}}) as file:
-        spending = BoundSpending(Caps(per_query=0.01, max_cost=100.0), file, [])
+        spending = Spending(Caps(per_query=0.01, max_cost=100.0), file, [])
         spending.working(lambda: Life(answered=70))
         spending.check()
         assert file.counters()[SPENT] == {"queries": 70}

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from unfooled.attacks.parts.fluency import Fluency, Grammar
     from unfooled.attacks.parts.goals import Confident, OnlyClass, Targeted, Untargeted
     from unfooled.attacks.parts.gradient_importance import Gradient, GradientSum
-    from unfooled.attacks.parts.importance import Deletion, Masking, RandomOrder, TemporalScore
+    from unfooled.attacks.parts.importance import Bisection, Deletion, Masking, RandomOrder, TemporalScore
     from unfooled.attacks.parts.inflections import OtherForms
     from unfooled.attacks.parts.limits import (
         FirstOptions,
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AttentionSelect",
     "BeamSwap",
+    "Bisection",
     "CharacterEdits",
     "Confident",
     "Datamuse",
@@ -129,6 +130,7 @@ __all__ = [
 _HOMES = {
     "AttentionSelect": "selection",
     "BeamSwap": "beam",
+    "Bisection": "importance",
     "CharacterEdits": "candidates",
     "Confident": "goals",
     "Datamuse": "sources",

@@ -27,13 +27,20 @@ Differences from OpenAttack
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unfooled.attacks.parts.candidates import Candidates
 from unfooled.attacks.parts.class_words import pushed
 from unfooled.attacks.parts.constraints import Constraint, NextText
 from unfooled.attacks.parts.goals import Untargeted
-from unfooled.attacks.parts.search import attackable, require_stopwords
+from unfooled.attacks.parts.search import (
+    attackable,
+    greedy,
+    keep_highest,
+    keep_newest,
+    require_stopwords,
+)
 from unfooled.attacks.parts.sources import WordNetSynonyms
 from unfooled.attacks.parts.together import swapping
 from unfooled.core.attempt import Attempt, Scored
@@ -68,15 +75,21 @@ class SignSwaps:
         (readable,) = yield from ask("readable", [mark(start.text)])
         open_to_all = set(attackable(start.text, self.stopwords))
         free = [index for index in readable if index in open_to_all]
-        now = best = start
-        for _ in range(self.rounds):
+        best = start
+
+        def explore(now: Scored, _: int) -> Program[list[Scored]]:
             option = yield from self._drawn(a, now, free)
-            if option is None:
-                break
-            (now,) = yield from a.score([option.text])
-            best = max(best, now, key=lambda scored: (scored.success, scored.score))
-            if now.success:
-                break
+            return (yield from a.score([option.text] if option else []))
+
+        def keep(now: Scored, found: Sequence[Scored]) -> Scored:
+            nonlocal best
+            best = keep_highest(best, found)
+            return keep_newest(now, found)
+
+        def nothing_left(now: Scored, found: Sequence[Scored]) -> bool:
+            return not found
+
+        yield from greedy(start, range(self.rounds), explore, keep=keep, stop=nothing_left)
         return best
 
     def _drawn(self, a: Attempt, now: Scored, free: list[int]) -> Program[NextText | None]:

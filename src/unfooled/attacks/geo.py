@@ -26,6 +26,7 @@ Differences
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +36,7 @@ from unfooled.attacks.parts.class_words import target_of
 from unfooled.attacks.parts.constraints import Constraint
 from unfooled.attacks.parts.goals import Untargeted
 from unfooled.attacks.parts.importance import Importance, Masking
-from unfooled.attacks.parts.search import attackable, require_stopwords
+from unfooled.attacks.parts.search import attackable, greedy, keep_newest, require_stopwords
 from unfooled.attacks.parts.sources import WordNetSynonyms
 from unfooled.attacks.parts.together import swapping
 from unfooled.core.attempt import Attempt, Scored
@@ -74,22 +75,22 @@ class ToBoundary:
         (weights,) = yield from ask("head", [""])
         order = yield from self.importance.rank(a, start, attackable(start.text, self.stopwords))
         swaps = swapping(a, self.candidates, self.constraints)
-        now, changed = start, 0
-        for index in order:
+
+        def explore(now: Scored, index: int) -> Program[list[Scored]]:
             options = yield from swaps(now, index)
             if not options:
-                continue
+                return []
             texts = [now.text, *(option.text for option in options)]
             own, *others = yield from a.look("sentence:head", {text.value: text for text in texts})
             normal = to_boundary(weights, now.probs, a.label, target_of(a.goal))
             ways = np.round((np.array(others, dtype=np.float64) - own) @ normal, _DECIMALS)
-            if ways.max() <= 0.0:
-                continue
-            (now,) = yield from a.score([options[int(ways.argmax())].text])
-            changed += 1
-            if now.success or changed == self.most:
-                break
-        return now
+            best = int(ways.argmax())
+            return (yield from a.score([options[best].text] if ways[best] > 0.0 else []))
+
+        def enough(now: Scored, found: Sequence[Scored]) -> bool:
+            return now.text.changes >= self.most
+
+        return (yield from greedy(start, order, explore, keep=keep_newest, stop=enough))
 
 
 def to_boundary(weights: Numbers, probs: np.ndarray, label: int, target: int | None = None) -> np.ndarray:

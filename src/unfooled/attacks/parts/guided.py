@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unfooled.attacks.parts.constraints import NextText
-from unfooled.attacks.parts.search import WordPass, allowed, keep_most_similar
+from unfooled.attacks.parts.search import GreedySteps, allowed, keep_most_similar
 from unfooled.attacks.parts.victim_first import split
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask, gather
@@ -76,7 +76,7 @@ class BySurrogate:
     def asks(self) -> tuple[str, ...]:
         return (f"surrogate:{self.surrogate}",)
 
-    def go_through(self, a: Attempt, start: Scored, words: WordPass) -> Program[Scored]:
+    def go_through(self, a: Attempt, start: Scored, words: GreedySteps) -> Program[Scored]:
         return (yield from _GuidedPass(self, a, words).run(start))
 
 
@@ -111,7 +111,7 @@ class _Answer(NamedTuple):
 
 
 class _GuidedPass:
-    def __init__(self, guided: BySurrogate, a: Attempt, words: WordPass) -> None:
+    def __init__(self, guided: BySurrogate, a: Attempt, words: GreedySteps) -> None:
         self.guided, self.a, self.words = guided, a, words
         self.cheap, self.dear = split(words.constraints)
         self.beliefs = _Beliefs(guided.spread**2, guided.own)

@@ -10,9 +10,9 @@ from typing import ClassVar, Literal, TypeAlias
 from unfooled.attacks.parts.constraints import Constraint, NextText
 from unfooled.attacks.parts.importance import Importance
 from unfooled.attacks.parts.search import (
+    GreedySteps,
     Propose,
     Ties,
-    WordPass,
     attackable,
     go_through,
     require_stopwords,
@@ -189,7 +189,7 @@ class MaskAndFill:
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         positions = attackable(start.text, self.stopwords, cased=self.stopwords_cased)
-        words = WordPass(
+        words = GreedySteps(
             positions, self.importance, self._steps, self.constraints, self.ties, by_context=True
         )
         return (yield from go_through(a, start, words))

@@ -100,7 +100,7 @@ def allowed(
 # -- one pass over the words, which recipes may ask about in more than one way ----------------------
 
 
-class WordPass(NamedTuple):
+class GreedySteps(NamedTuple):
     """What a search that goes once through the words and keeps each one's best option is made of.
 
     `steps` makes the steps, and what may be done at each, of the positions in the order that is decided.
@@ -122,10 +122,10 @@ class Asking(Protocol):
 
     mark: ClassVar[str]
 
-    def go_through(self, a: Attempt, start: Scored, words: WordPass, /) -> Program[Scored]: ...
+    def go_through(self, a: Attempt, start: Scored, words: GreedySteps, /) -> Program[Scored]: ...
 
 
-def go_through(a: Attempt, start: Scored, words: WordPass) -> Program[Scored]:
+def go_through(a: Attempt, start: Scored, words: GreedySteps) -> Program[Scored]:
     """The words once, the most important first: as the recipe asks, else constraints before the victim."""
     asking: Asking | None = a.asking
     if asking is not None:
@@ -134,7 +134,7 @@ def go_through(a: Attempt, start: Scored, words: WordPass) -> Program[Scored]:
 
 
 def in_order(
-    a: Attempt, start: Scored, words: WordPass, exploring_by: Callable[..., Explore[Any]]
+    a: Attempt, start: Scored, words: GreedySteps, exploring_by: Callable[..., Explore[Any]]
 ) -> Program[Scored]:
     """Rank the words by the recipe's importance, then take one step after the other."""
     order = yield from words.importance.rank(a, start, words.positions)
@@ -222,7 +222,7 @@ class GreedySwap:
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         propose = replacing(a, self.candidates)
-        words = WordPass(
+        words = GreedySteps(
             attackable(start.text, self.stopwords, cased=self.stopwords_cased),
             self.importance,
             lambda order: (order, propose),

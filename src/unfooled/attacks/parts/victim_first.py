@@ -14,7 +14,7 @@ from functools import partial
 from typing import ClassVar
 
 from unfooled.attacks.parts.constraints import Constraint, NextText
-from unfooled.attacks.parts.search import Explore, Propose, Step, Ties, WordPass, allowed, in_order
+from unfooled.attacks.parts.search import Explore, GreedySteps, Propose, Step, Ties, allowed, in_order
 from unfooled.core.attempt import Attempt, Scored, is_tie
 from unfooled.core.program import Program
 from unfooled.core.recipe import Recipe, with_asking
@@ -28,7 +28,7 @@ class VictimFirst:
 
     mark: ClassVar[str] = "victim-first"
 
-    def go_through(self, a: Attempt, start: Scored, words: WordPass) -> Program[Scored]:
+    def go_through(self, a: Attempt, start: Scored, words: GreedySteps) -> Program[Scored]:
         return (yield from in_order(a, start, words, partial(exploring_victim_first, floor=words.floor)))
 
 
