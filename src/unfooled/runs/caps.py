@@ -55,6 +55,7 @@ class Caps:
 
     @property
     def priced(self) -> bool:
+        """Whether there is a price to count with."""
         return bool(self.per_query or self.per_token)
 
     @contextmanager

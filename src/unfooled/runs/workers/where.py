@@ -47,10 +47,12 @@ class Workers:
 
     @classmethod
     def of(cls, given: int | Workers) -> Workers:
+        """From a number: so many processes of this machine."""
         return given if isinstance(given, Workers) else cls(number=given)
 
     @property
     def in_this_process(self) -> bool:
+        """Whether no other process is needed."""
         return self.engine == "local" and self.number == 1
 
     def connect(self) -> None:
@@ -65,6 +67,7 @@ class Workers:
         return {"workers": self.number} | ({} if self.engine == "local" else {"engine": self.engine})
 
     def transport(self, job: Job) -> Transport[Any]:
+        """How workers of this kind are started and heard."""
         if self.engine == "ray":
             from unfooled.runs.workers.actors import Actors
 
