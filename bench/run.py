@@ -151,8 +151,7 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
         # Padding does not change the answers, and explaining at 15 s per attack would take an hour.
         others = [difference["unfooled"] | {"index": difference["index"]} for difference in differences]
         for difference, reason in zip(differences, sides["textattack"].explain(others), strict=True):
-            asked_more = scenario.order == "victim-first" and difference["kind"] == "queries"
-            difference["reason"] = "asked the victim first" if asked_more else reason
+            difference["reason"] = reason
     for side in sides.values():
         side.close()
     limit_after = raw_limit(scenario, file, args, parts)
