@@ -114,6 +114,9 @@ def measure(case: str, victim: str, attack: str, way: str, data: Path, rows: int
     told = figures(list(run.results())) | {"rows": rows, "cpu_seconds": round(cpu, 1) if timed else None}
     told["fitting"] = counters.get("fitting", {}).get("asked", 0)
     told["explained"] = counters.get("fitting", {}).get("explained")
+    counters = {  # the surrogate's name holds the folder of the run
+        "surrogate" if name.startswith("surrogate:") else name: counted for name, counted in counters.items()
+    }
     told["computed"] = {name: counted["computed"] for name, counted in counters.items()}
     told["seconds"] = {name: round(counted.get("seconds", 0.0), 2) for name, counted in counters.items()}
     found = json.loads(OUT.read_text(encoding="utf-8")) if OUT.exists() else {}
