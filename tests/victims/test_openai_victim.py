@@ -19,6 +19,7 @@ from unfooled.resources import store
 from unfooled.runs.workers.portable import Reload, portable
 from unfooled.victims.checks import check_victim
 from unfooled.victims.fake import FakeVictim
+from unfooled.victims.http.chat import open_chat
 from unfooled.victims.http.openai import OpenAIVictim
 from unfooled.victims.loading import load_victim
 
@@ -77,6 +78,7 @@ def test_workers_read_answers_as_the_first_process_found_out(serve: Make) -> Non
     assert sent().capabilities == frozenset()
     assert len(server.asked) == asked
     assert victim_of(server, mode="words").options["mode"] == "words"
+    victim.close()
 
 
 def test_classes_are_offered_in_other_orders_and_put_back(serve: Make) -> None:
@@ -148,13 +150,22 @@ def test_mistakes_are_named() -> None:
             load_victim(spec, **more)
 
 
-def test_a_key_goes_to_its_own_host_alone() -> None:
+def test_a_key_goes_to_its_own_host_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     hosted = load_victim("openai:m@https://api.openai.com/v1", labels=LABELS)
     other = load_victim("openai:m@https://example.org/v1", labels=LABELS)
     assert isinstance(hosted, OpenAIVictim)
     assert isinstance(other, OpenAIVictim)
-    assert hosted.headers == {"authorization": "env:OPENAI_API_KEY"}
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    assert hosted._resolved_headers() == {"authorization": "Bearer sk-test"}
     assert other.headers == {}
+    clear = load_victim("openai:m@http://api.openai.com/v1", labels=LABELS)
+    assert isinstance(clear, OpenAIVictim)
+    assert clear.headers == {}, "anybody could read along"
+    with open_chat("openai:m@https://api.openai.com/v1") as behind:
+        assert behind._resolved_headers() == {"authorization": "Bearer sk-test"}
+    own = {"authorization": "env:OPENAI_API_KEY"}
+    with open_chat("openai:m@https://example.org/v1", headers=own) as behind:
+        assert behind._resolved_headers() == {"authorization": "sk-test"}
 
 
 def results_of(run: unfooled.Run) -> list[str]:

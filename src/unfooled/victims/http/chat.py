@@ -14,7 +14,7 @@ from unfooled.errors import VictimError
 from unfooled.victims.http.connection import Reply
 from unfooled.victims.http.endpoint import HttpVictim, all_or_none
 from unfooled.victims.http.json_fields import parse
-from unfooled.victims.http.openai import first_choice
+from unfooled.victims.http.openai import first_choice, with_key
 
 SYSTEM = "You are a helpful assistant. Do what the user asks."
 
@@ -30,6 +30,7 @@ class ChatModel(HttpVictim):
             labels=("answer", "none"),
             name=model,
             single=True,
+            headers=with_key(url, options.pop("headers", None)),
             **options,
         )
         self.model, self.system, self.tokens = model, system, tokens

@@ -321,13 +321,14 @@ class HttpVictim(Reloadable):
     def _resolved_headers(self) -> dict[str, str]:
         resolved = {}
         for key, value in self.headers.items():
-            if value.startswith("env:"):
-                variable = value.removeprefix("env:")
+            scheme, blank, last = value.rpartition(" ")
+            if last.startswith("env:"):
+                variable = last.removeprefix("env:")
                 if variable not in os.environ:
                     raise UnreachableError(
                         f"the header {key} wants the environment variable {variable}", f"export {variable}=…"
                     )
-                value = os.environ[variable]
+                value = scheme + blank + os.environ[variable]
             resolved[key] = value
         return resolved
 

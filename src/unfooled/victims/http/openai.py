@@ -116,15 +116,13 @@ class OpenAIVictim(HttpVictim):
             raise VictimError(
                 f"orders={orders} makes no sense", f"use 1 to {len(labels)}, one for each class"
             )
-        if urlsplit(url).hostname == _HOSTED:
-            headers = {"authorization": "env:OPENAI_API_KEY", **(headers or {})}
         super().__init__(
             f"{url.rstrip('/')}/chat/completions",
             labels=labels,
             name=name or model,
             single=True,
             body=body,
-            headers=headers,
+            headers=with_key(url, headers),
             batch_size=32,
             concurrency=concurrency,
             timeout=timeout,
@@ -311,7 +309,7 @@ class OpenAIVictim(HttpVictim):
             try:
                 line.wait(self._ask([SPECIMEN], self._scores))
             except (NoLabelError, RefusedError) as error:
-                first = first or error
+                first = first or error.with_traceback(None)  # which would keep this victim's connection
                 continue
             except BaseException:
                 self._mode = "auto"
@@ -338,6 +336,13 @@ def load(
     options["headers"] = {key: str(value) for key, value in headers.items()}
     options["body"] = as_object("body", options["body"])
     return OpenAIVictim(model, url, labels=labels, **options)
+
+
+def with_key(url: str, headers: Mapping[str, str] | None) -> dict[str, str]:
+    """OpenAI's own host gets its key, and nobody else; where anybody could read along, nobody does."""
+    asked = urlsplit(url)
+    hosted = asked.scheme == "https" and asked.hostname == _HOSTED
+    return {**({"authorization": "Bearer env:OPENAI_API_KEY"} if hosted else {}), **(headers or {})}
 
 
 def first_choice(document: Any, source: str) -> Mapping[str, Any]:
