@@ -6,6 +6,7 @@ It is part of the recipe, and so of the run's identity: a run that goes on asks 
 from __future__ import annotations
 
 import atexit
+import math
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from unfooled.core.result import Example
 from unfooled.core.session import require_resources
 from unfooled.core.victim import Victim
 from unfooled.errors import UserError
+from unfooled.runs.caps import FITTING
 from unfooled.runs.order import Order, asked_before, ordered, require_order
 from unfooled.runs.task import Examples
 
@@ -31,6 +33,7 @@ class Ways(NamedTuple):
     queries: int | None = None
     out: str | Path | None = None
     restart: bool = False
+    affordable: float = math.inf  # questions
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ def _guided(
         queries=queries,
         path=path,
         restart=ways.restart,
+        affordable=ways.affordable,
         opened=opened,
         tell=tell,
     )
@@ -118,7 +122,7 @@ def _guided(
         kept,
         surrogate.about(fitted, rows),
         {kept.asking.asks[0]: own},
-        {surrogate.COUNTER: {"asked": asked, "computed": asked, "explained": fitted.facts["explained"]}},
+        {FITTING: {"asked": asked, "computed": asked, "explained": fitted.facts["explained"]}},
     )
 
 

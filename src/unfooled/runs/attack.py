@@ -222,7 +222,7 @@ def attack(
         observer.note(warning)
 
     asked = settle_asking(
-        Ways(order, surrogate, surrogate_queries, out, restart),
+        Ways(order, surrogate, surrogate_queries, out, restart, (caps or Caps()).affordable(sample)),
         recipe,
         victim,
         whole,

@@ -7,6 +7,7 @@ than expected, the run stops in their midst, and they are begun again later.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from unfooled.errors import CapReachedError, UserError
 from unfooled.runs.file import RunFile
 
 SPENT = "spent"  # the counter in a run file that holds how many texts all commands asked about
+FITTING = "fitting"  # the counter that holds how many texts a surrogate was fitted on
 FIRST = 4  # examples that are begun before it is known what one costs
 CHARACTERS = 4  # that are taken for a token
 
@@ -43,8 +45,10 @@ class Caps:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if value is not None and value < 0:
+            if value is not None and not value >= 0:  # nan is neither
                 raise UserError(f"{name}={value} makes no sense", f"{name} is at least 0")
+        if math.inf in (self.per_query, self.per_token):
+            raise UserError("a price without end makes no sense", "give a price that is a number")
         if self.max_cost is not None and not self.priced:
             raise UserError(
                 "--max-cost has no price to count with", "give --price-per-query or --price-per-token"
@@ -62,9 +66,21 @@ class Caps:
         """Of one question about a text of so many tokens."""
         return self.per_query + self.per_token * tokens
 
+    def affordable(self, sample: Sequence[Example]) -> float:
+        """How many questions about texts such as these the money is enough for."""
+        if self.max_cost is None:
+            return math.inf
+        price = self.price(_usual_tokens(sample))
+        return self.max_cost / price if price else math.inf
+
 
 def tokens_of(fields: Iterable[tuple[str, str]]) -> int:
     return -(-sum(len(content) for _, content in fields) // CHARACTERS)
+
+
+def _usual_tokens(sample: Sequence[Example]) -> float:
+    lengths = [tokens_of(example.content) for example in sample]
+    return sum(lengths) / max(1, len(lengths))
 
 
 @contextmanager
@@ -108,12 +124,12 @@ class BoundSpending(Spending):
         self._life: Callable[[], Life] = Life
         self._begun = self._ended = 0  # examples, by this command
         self._asked = 0  # questions about examples that this command finished
+        counted = file.counters()
         self._before = max(
-            int(file.counters().get(SPENT, {}).get("queries", 0)),
-            sum(result.queries for result in file.results()),
+            int(counted.get(SPENT, {}).get("queries", 0)),
+            int(counted.get(FITTING, {}).get("asked", 0)) + sum(result.queries for result in file.results()),
         )
-        lengths = [tokens_of(example.content) for example in sample]
-        self._tokens = sum(lengths) / max(1, len(lengths))
+        self._tokens = _usual_tokens(sample)
         self.stopped = ""  # why nothing more is begun
         self.checks = self.check
 

@@ -25,7 +25,7 @@ from unfooled.core.result import Example
 from unfooled.core.session import open_named
 from unfooled.core.victim import Victim
 from unfooled.core.victim_oracle import oracle_for
-from unfooled.errors import DataError, ResourceError, UnknownNameError
+from unfooled.errors import DataError, ResourceError, UnknownNameError, UserError
 from unfooled.runs.coverage import sources_of
 from unfooled.runs.task import Examples
 from unfooled.victims.surrogate import LinearSurrogate, fit_surrogate, load_surrogate
@@ -33,7 +33,6 @@ from unfooled.victims.surrogate import LinearSurrogate, fit_surrogate, load_surr
 AUTO, NONE = "auto", "none"
 FILE = "surrogate.json"
 QUERIES = 2000
-COUNTER = "fitting"  # the name of its queries among the run's counters
 _COPIES = 6  # of each text
 _SHARE = 0.3  # of the words of a copy are replaced
 _FEW = 50  # answers that are too few for any model
@@ -80,6 +79,7 @@ def fitted_for(
     queries: int,
     path: Path,
     restart: bool,
+    affordable: float,
     opened: Mapping[str, Oracle | AsyncOracle],
     tell: Callable[[str], None],
 ) -> LinearSurrogate:
@@ -99,6 +99,17 @@ def fitted_for(
             found = None
         if found is not None and all(found.facts.get(name) == value for name, value in of.items()):
             return found
+    if queries < _FEW:
+        raise DataError(
+            f"{queries} answers of the victim are too few to fit a surrogate",
+            f"give --surrogate-queries of at least {_FEW}, or leave --surrogate out",
+        )
+    if queries > affordable:
+        raise UserError(
+            f"fitting a surrogate on up to {queries:,} answers of the victim costs more than --max-cost, "
+            f"which is enough for {affordable:,.0f}",
+            "give fewer --surrogate-queries or a higher --max-cost, or leave --surrogate out",
+        )
     tell(f"fitting a surrogate on up to {queries:,} answers of the victim")
     answered = _answers(recipe, victim, _sample(data, queries, seed), seed, queries, opened)
     texts = [copy.value for copies in answered for copy in copies]
