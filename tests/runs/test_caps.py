@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,9 @@ def test_prices_count_tokens_of_four_characters() -> None:
         ({"max_cost": 3.0}, "no price"),
         ({"per_query": -1.0}, "at least 0"),
         ({"max_hours": -1.0}, "at least 0"),
+        ({"max_hours": math.nan}, "at least 0"),
+        ({"per_query": 1.0, "max_cost": math.nan}, "at least 0"),
+        ({"per_token": math.inf}, "without end"),
     ],
 )
 def test_caps_that_make_no_sense(given: dict[str, float], told: str) -> None:
@@ -151,3 +155,36 @@ def test_the_commands(tmp_path: Path, data: Path) -> None:
     part = json.loads(run_command(*common, "--dry-run", "--json", "--limit", "40", "--shard", "2/3").stdout)
     assert part["examples"] == 13
     assert "no price" in run_command(*common[:-2], "--max-cost", "3", code=2).stderr
+
+
+def test_what_a_surrogate_is_fitted_on_is_paid_as_well(tmp_path: Path, data: Path) -> None:
+    victim = CountingVictim()
+    fit: dict[str, Any] = {"surrogate": "auto", "surrogate_queries": 300}
+    with pytest.raises(
+        UserError, match=r"(?s)up to 300 answers .* enough for 200.*fewer --surrogate-queries"
+    ):
+        attack(data, tmp_path / "run", victim=victim, caps=Caps(per_query=0.01, max_cost=2.0), **fit)
+    assert victim.billed <= 2 * 60 + 60  # looked at before the attack; nothing was fitted
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(CapReachedError, match=r"stopped at [23]\.?\d* of 3 "):
+        attack(data, tmp_path / "run", caps=Caps(per_query=0.01, max_cost=3.0), **fit)
+    with closing(RunFile.read(tmp_path / "run")) as file:
+        counted = file.counters()
+        assert counted["fitting"]["asked"] > 200
+        assert counted["fitting"]["asked"] <= counted[SPENT]["queries"] <= 330
+
+
+def test_a_surrogate_of_very_few_answers_is_refused_before_it_costs(tmp_path: Path, data: Path) -> None:
+    victim = CountingVictim()
+    with pytest.raises(UserError, match=r"(?s)3 answers .* too few.*--surrogate-queries of at least 50"):
+        attack(data, tmp_path / "run", victim=victim, surrogate="auto", surrogate_queries=3)
+    assert victim.billed <= 2 * 60 + 60
+
+
+def test_a_dry_run_tells_what_the_surrogate_and_the_order_add(tmp_path: Path, data: Path) -> None:
+    common = ("attack", "--model", "fake", "--data", str(data), "--attack", "deepwordbug", "--dry-run")
+    common = (*common, "--out", str(tmp_path / "run"))
+    said = run_command(*common, "--surrogate", "auto", "--surrogate-queries", "300").stdout
+    assert "surrogate up to 300 queries more" in said
+    assert "cannot ask the victim first" in run_command(*common, "--order", "victim-first", code=2).stderr
+    assert not (tmp_path / "run").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -101,6 +102,12 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path, data: Path) ->
         merge([two, other], tmp_path / "joined")
     with pytest.raises(RunFileError, match=r"(?s)holds row \d+, and so does .*give each part once"):
         merge([one, two, one], tmp_path / "joined")
+    shutil.copytree(one, tmp_path / "copy")
+    with pytest.raises(RunFileError) as told:  # both are named, and no third
+        merge([one, tmp_path / "copy", two], tmp_path / "joined")
+    assert str(tmp_path / "copy") in str(told.value)
+    assert str(one) in str(told.value)
+    assert str(two) not in str(told.value)
     third = parts(data, tmp_path / "c", 3)
     with pytest.raises(RunFileError, match=r"one of 3 parts of 61 rows.*one of 2 of 61"):
         merge([one, third[1]], tmp_path / "joined")
@@ -114,6 +121,15 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path, data: Path) ->
     with pytest.raises(RunFileError, match="is one of the parts"):
         merge([one, two], one, force=True)
     assert not list(tmp_path.glob(".merge*"))
+
+
+def test_what_the_parts_fitted_is_added_and_how_well_is_not(tmp_path: Path, data: Path) -> None:
+    made = parts(data, tmp_path, 2, surrogate="auto", surrogate_queries=300)
+    merge(made, tmp_path / "joined")
+    with closing(RunFile.read(made[0])) as one, closing(RunFile.read(tmp_path / "joined")) as joined:
+        alone, both = one.counters()["fitting"], joined.counters()["fitting"]
+    assert both["asked"] == 2 * alone["asked"]
+    assert both["explained"] == alone["explained"]
 
 
 def test_a_folder_holds_one_part(tmp_path: Path, data: Path) -> None:

@@ -46,6 +46,7 @@ class Estimate:
     queries: Span
     seconds: Span
     cost: Span | None  # where prices are known
+    fitting: int = 0  # queries at most that fit a surrogate first, in none of the spans
 
     @property
     def left(self) -> int:
@@ -60,6 +61,7 @@ class Estimate:
             "pilot": self.pilot,
             "pilot_queries": self.pilot_queries,
             "workers": self.workers,
+            "fitting_queries": self.fitting,
             **{name: span and {**span._asdict(), "n": self.pilot} for name, span in spans.items()},
         }
 
@@ -77,10 +79,14 @@ def estimate(
     shard: Shard | None = None,
     workers: int | Workers = 1,
     pilot: int = PILOT,
+    fitting: int = 0,
     observer: Observer | None = None,
     **attacked: Any,
 ) -> Estimate:
-    """Attack `pilot` of the rows in memory, and count on from there; `attacked` is what `attack` takes."""
+    """Attack `pilot` of the rows in memory, and count on from there; `attacked` is what `attack` takes.
+
+    The pilot knows no surrogate that is fitted first: up to `fitting` queries are told beside it.
+    """
     caps = caps or Caps()
     began = time.perf_counter()
     run = attack(
@@ -115,6 +121,7 @@ def estimate(
         queries=spent,
         seconds=Span(*(amount * each for amount in spent)),
         cost=Span.of(Mean.of(prices, COUNTS), left) if caps.priced else None,
+        fitting=fitting,
     )
 
 

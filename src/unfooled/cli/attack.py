@@ -159,7 +159,9 @@ Examples:
         from unfooled.report.costs import cost_lines
         from unfooled.report.live import LiveObserver
         from unfooled.runs.shard import Shard
+        from unfooled.runs.surrogate import AUTO, FILE, QUERIES
 
+        fits = self.surrogate == AUTO and not (out / FILE).exists()
         with LiveObserver(self.console(), title="pilot") as observer:
             found = estimate(
                 victim,
@@ -174,6 +176,9 @@ Examples:
                 observer=observer,
                 target=self.target,
                 label_map=label_map,
+                order=self.order,
+                surrogate=None if self.surrogate == AUTO else self.surrogate,
+                fitting=(self.surrogate_queries or QUERIES) if fits else 0,
                 **self.rows(),
             )
         if self.json:

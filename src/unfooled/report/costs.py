@@ -19,6 +19,10 @@ def cost_lines(found: Estimate) -> list[str]:
     ]
     if found.cost is not None:
         lines.append(f"money     {_span(found.cost, lambda amount: f'{amount:,.2f}')}")
+    if found.fitting:
+        lines.append(
+            f"surrogate up to {found.fitting:,} queries more, before the attack; the pilot went without it"
+        )
     lines.append(
         f"dry run: {found.pilot} examples were attacked as a pilot ({found.pilot_queries:,} queries), "
         "nothing was written; in brackets: 95 % intervals of its means"

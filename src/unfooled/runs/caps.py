@@ -8,6 +8,7 @@ later.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -46,8 +47,10 @@ class Caps:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if value is not None and value < 0:
+            if value is not None and not value >= 0:  # nan is neither
                 raise UserError(f"{name}={value} makes no sense", f"{name} is at least 0")
+        if math.inf in (self.per_query, self.per_token):
+            raise UserError("a price without end makes no sense", "give a price that is a number")
         if self.max_cost is not None and not self.priced:
             raise UserError(
                 "--max-cost has no price to count with", "give --price-per-query or --price-per-token"

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def _header(headers: Sequence[Mapping[str, Any]], cut: Mapping[str, int]) -> dic
 def _copy(files: Sequence[RunFile], joined: RunFile) -> None:
     """All rows in the order of their keys, which is how a file is filled fastest; then what was counted."""
     last = last_file = None
-    numbered = (((row, number) for row in file.stored()) for number, file in enumerate(files))
+    numbered = (zip(file.stored(), repeat(number)) for number, file in enumerate(files))
     for row, number in heapq.merge(*numbered, key=lambda pair: pair[0][0]):
         if row[0] == last:
             assert last_file is not None

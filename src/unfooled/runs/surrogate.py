@@ -107,6 +107,11 @@ def fitted_for(
                 f"{path}: was fitted for a run with other settings: {', '.join(changed)}",
                 "write to another --out, or throw the old run away with --restart",
             )
+    if queries < _FEW:
+        raise DataError(
+            f"{queries} answers of the victim are too few to fit a surrogate",
+            f"give --surrogate-queries of at least {_FEW}, or leave --surrogate out",
+        )
     afford()
     tell(f"fitting a surrogate on up to {queries:,} answers of the victim")
     answered = _answers(recipe, victim, _sample(data, queries, seed), seed, queries, opened)
