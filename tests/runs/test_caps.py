@@ -161,7 +161,7 @@ def test_what_a_surrogate_is_fitted_on_is_paid_as_well(tmp_path: Path, data: Pat
     victim = CountingVictim()
     fit: dict[str, Any] = {"surrogate": "auto", "surrogate_queries": 300}
     with pytest.raises(
-        UserError, match=r"(?s)up to 300 answers .* enough for 200.*fewer --surrogate-queries"
+        CapReachedError, match=r"(?s)300 answers would cost 3, more than 2 .*--surrogate-queries"
     ):
         attack(data, tmp_path / "run", victim=victim, caps=Caps(per_query=0.01, max_cost=2.0), **fit)
     assert victim.billed <= 2 * 60 + 60  # looked at before the attack; nothing was fitted
@@ -182,8 +182,8 @@ def test_a_surrogate_of_very_few_answers_is_refused_before_it_costs(tmp_path: Pa
 
 
 def test_a_dry_run_tells_what_the_surrogate_and_the_order_add(tmp_path: Path, data: Path) -> None:
-    common = ("attack", "--model", "fake", "--data", str(data), "--attack", "deepwordbug", "--dry-run")
-    common = (*common, "--out", str(tmp_path / "run"))
+    run = ("attack", "--model", "fake", "--data", str(data), "--attack", "deepwordbug")
+    common = (*run, "--dry-run", "--out", str(tmp_path / "run"))
     said = run_command(*common, "--surrogate", "auto", "--surrogate-queries", "300").stdout
     assert "surrogate up to 300 queries more" in said
     assert "cannot ask the victim first" in run_command(*common, "--order", "victim-first", code=2).stderr

@@ -91,7 +91,7 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
             "everywhere": self.everywhere(),
             "price": self.price,
             "judge": judge if self.judge else None,
-            "workers": self.workers,
+            "workers": self.where(self.workers),
             "settings": self.settings(),
             "watcher": LiveWatcher(self.console()),
             "restart": self.restart,
