@@ -100,7 +100,7 @@ def to_boundary(weights: Numbers, probs: np.ndarray, label: int, target: int | N
     normals = {i: rows[i] - rows[label] for i in others}
     lengths = {i: float(np.linalg.norm(normals[i])) or 1.0 for i in others}
     nearest = min(others, key=lambda i: round(float(logits[label] - logits[i]) / lengths[i], _DECIMALS))
-    return normals[nearest] / lengths[nearest]
+    return np.asarray(normals[nearest] / lengths[nearest])
 
 
 RECIPES: dict[str, Recipe] = recipe_versions(
