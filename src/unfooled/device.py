@@ -170,7 +170,7 @@ with torch.inference_mode(), torch.autocast("cpu", dtype):
         states = torch.ones(rows, 24, 64)
         layer = torch.nn.LSTM(64, 64, batch_first=True) if recurrent else torch.nn.Linear(64, 64)
         states = layer(states)[0] if recurrent else layer(states)
-        heads = states.view(-1, 4, 24, 16)
+        heads = states.reshape(-1, 4, 24, 16)  # what an LSTM gives cannot be viewed otherwise
         torch.nn.functional.scaled_dot_product_attention(heads, heads, heads).sum().item()
 """
 

@@ -279,4 +279,7 @@ def test_no_other_command_knows_of_ray() -> None:
 def test_engines_that_are_not_there() -> None:
     with pytest.raises(UserError, match="there is no engine 'spark'"):
         Workers(engine="spark")
+    for given in ({"address": "auto"}, {"gpus": 1.0}):  # they would be forgotten without a word
+        with pytest.raises(UserError, match=r"(?s)for a Ray cluster.*add --engine ray"):
+            Workers(number=2, **given)  # type: ignore[arg-type]
     assert issubclass(VictimError, UserError)

@@ -169,6 +169,18 @@ def test_a_try_that_does_not_end_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -
     require_precision.cache_clear()
 
 
+def test_the_trial_of_recurrent_models_works_where_nothing_is_rounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A refusal is to be the processor's fault, never that of the trial."""
+    whole = device._TRY.replace('torch.autocast("cpu", dtype)', "torch.no_grad()")
+    assert whole != device._TRY
+    monkeypatch.setattr(device, "_TRY", whole)
+    require_precision.cache_clear()
+    require_precision("cpu", "bf16", recurrent=True)
+    require_precision.cache_clear()
+
+
 def test_no_other_precision() -> None:
     with pytest.raises(UserError, match="choose one of fp32, bf16, fp16"), computing("cpu", "fp8"):
         pass

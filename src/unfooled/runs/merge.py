@@ -15,9 +15,10 @@ from typing import Any
 from unfooled.errors import RunFileError
 from unfooled.files import scratch_folder
 from unfooled.runs.attack import Run
-from unfooled.runs.file import FILE, RunFile
+from unfooled.runs.file import FILE, REMARK, RunFile
 from unfooled.runs.identity import differences
 from unfooled.runs.lock import Lock
+from unfooled.runs.looks import REMARK as LOOKS
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,20 @@ def _header(headers: Sequence[Mapping[str, Any]], cut: Mapping[str, int]) -> dic
     available = environment.get("available")
     shortened = available is not None and cut["rows"] < available
     environment |= {"asked": cut["rows"], "shortened": shortened, "merged": len(headers)}
-    return {"identity": first.get("identity"), "environment": environment}
+    return {"identity": first.get("identity"), "environment": environment, **_remarks(headers)}
+
+
+def _remarks(headers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What was found out about the parts: what is said of all of them, and a finding about any of them, such
+    as that the model remembers. How often a part was looked at says nothing about the whole."""
+    names = {name for header in headers for name in header if name.startswith(REMARK)} - {REMARK + LOOKS}
+    kept = {}
+    for name in sorted(names):
+        said = [header.get(name) for header in headers]
+        findings = [value for value in said if isinstance(value, str) and value]
+        if all(value == said[0] for value in said) or findings:
+            kept[name] = findings[0] if findings else said[0]
+    return kept
 
 
 def _copy(files: Sequence[RunFile], joined: RunFile) -> None:

@@ -42,6 +42,10 @@ class Workers:
             raise DataError(f"workers={self.number} makes no sense", "workers is at least 1")
         if self.engine not in ENGINES:
             raise UserError(f"there is no engine {self.engine!r}", f"engines are {' and '.join(ENGINES)}")
+        if self.engine == "local" and (self.address, self.gpus) != ("local", 0.0):
+            raise UserError(
+                "an address and GPUs per worker are for a Ray cluster", "add --engine ray, or leave them out"
+            )
         if self.cpus < 0 or self.gpus < 0:
             raise UserError("a worker cannot take less than nothing", "give 0 or more CPUs and GPUs")
 
