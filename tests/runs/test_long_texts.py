@@ -78,6 +78,7 @@ def test_what_the_model_never_read_is_said(tmp_path: Path) -> None:
     facts = [dict(result.facts).get("unread") for result in run.results()]
     assert facts == [None, pytest.approx(21 / 45, abs=1e-3), pytest.approx(64 / 88, abs=1e-3)]
     summary = run.summary()
+    assert summary.unread is not None
     assert (summary.unread.texts, summary.unread.most) == (2, facts[2])
     told = "2 of 3 texts are longer than the model reads: it never saw 60% of them on average, 73% at most"
     assert told in summary.cautions
@@ -91,6 +92,5 @@ def test_what_the_model_never_read_is_said(tmp_path: Path) -> None:
 def test_nothing_is_said_where_all_was_read(tmp_path: Path) -> None:
     run = unfooled.attack("fake", [("a superb film", "positive")], "deepwordbug", out=tmp_path / "run")
     summary = run.summary()
-    assert not summary.unread.texts
-    assert str(summary.unread) == ""
+    assert summary.unread is None
     assert "What the model never read" not in unfooled.report(run.path, tmp_path / "page.html").read_text()

@@ -16,6 +16,7 @@ from unfooled.core.session import Settings
 from unfooled.errors import DataError, RunFileError
 from unfooled.runs.file import RunFile
 from unfooled.runs.merge import merge
+from unfooled.runs.notes import write_remark
 from unfooled.runs.shard import Shard
 
 
@@ -123,13 +124,12 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path, data: Path) ->
     assert not list(tmp_path.glob(".merge*"))
 
 
-def test_what_the_parts_fitted_is_added_and_how_well_is_not(tmp_path: Path, data: Path) -> None:
+def test_what_the_parts_fitted_is_added(tmp_path: Path, data: Path) -> None:
     made = parts(data, tmp_path, 2, surrogate="auto", surrogate_queries=300)
     merge(made, tmp_path / "joined")
     with closing(RunFile.read(made[0])) as one, closing(RunFile.read(tmp_path / "joined")) as joined:
         alone, both = one.counters()["fitting"], joined.counters()["fitting"]
     assert both["asked"] == 2 * alone["asked"]
-    assert both["explained"] == alone["explained"]
 
 
 def test_a_folder_holds_one_part(tmp_path: Path, data: Path) -> None:
@@ -172,3 +172,16 @@ def test_the_command_names_what_is_missing(tmp_path: Path, data: Path) -> None:
     assert "3 parts joined: 61 rows" in run_command(*again, "--force").stdout
     run_command(*common, "--out", str(tmp_path / "whole"))
     assert exported(tmp_path / "all") == exported(tmp_path / "whole")
+
+
+def test_what_was_found_out_about_a_part_is_said_of_the_whole(tmp_path: Path, data: Path) -> None:
+    made = parts(data, tmp_path, 2)
+    for part in made:
+        write_remark(part, "judge", {"variant": "small"})
+    write_remark(made[0], "verdict", {"words": "of this part alone"})
+    write_remark(made[1], "state", "the model remembers")
+    write_remark(made[0], "looks", [30])
+    merge(made, tmp_path / "joined")
+    with closing(RunFile.read(tmp_path / "joined")) as file:
+        remarks = {name: value for name, value in file.header.items() if name.startswith("remark:")}
+    assert remarks == {"remark:judge": {"variant": "small"}, "remark:state": "the model remembers"}

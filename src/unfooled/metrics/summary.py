@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.result import ATTACKED, NO_CLASS, OUTCOMES, Outcome, Result, decided
-from unfooled.metrics.unread import NOTHING_CUT, CutText, Unread, cut_text
+from unfooled.core.result import ATTACKED, NO_CLASS, OUTCOMES, UNREAD, Outcome, Result, decided
 from unfooled.rates import confusion, f1_interval, macro_f1, mean_interval, wilson
 from unfooled.runs.attack import FEW_EDITS
 from unfooled.runs.file import JUDGE, REMARK, RunFile
 
 if TYPE_CHECKING:
     from unfooled.metrics.bleu import ScoreChange
+    from unfooled.metrics.unread import Unread
     from unfooled.metrics.validity.accuracy import Validity
 
 _TOP = 10
@@ -187,7 +187,7 @@ class Summary:
     recalls: tuple[Recall, ...] = ()  # one per class
     only: str = ""  # the class whose rows were attacked, where it was one
     tries: Tries = Tries()
-    unread: Unread = NOTHING_CUT  # texts that are longer than the model reads
+    unread: Unread | None = None  # texts that are longer than the model reads
     warnings: tuple[str, ...] = ()  # of the look at the texts before the attack (see `coverage.py`)
     validity: Validity | None = None  # of a run that was judged (`unfooled judge`)
     fitting: int = 0  # queries that a surrogate was fitted on before the attack; in no mean
@@ -208,7 +208,7 @@ class Summary:
     def cautions(self) -> tuple[str, ...]:
         """What must be said beside these numbers: else they read as more robust than they are."""
         told = cautions(self.warnings, self.tries)
-        return (*told, str(self.unread)) if self.unread.texts else told
+        return (*told, str(self.unread)) if self.unread else told
 
     def _repr_html_(self) -> str:
         from unfooled.metrics.notebook import summary_html
@@ -251,7 +251,7 @@ class Summary:
             "only": self.only or None,
             "recalls": [recall.to_dict() for recall in self.recalls],
             "tries": self.tries.to_dict(),
-            "unread": self.unread.to_dict(),
+            "unread": self.unread.to_dict() if self.unread else None,
             "warnings": list(self.cautions),
             "validity": None if self.validity is None else self.validity.to_dict(),
             "outputs": [asdict(output) for output in self.outputs],
@@ -282,11 +282,12 @@ def summarise(run: RunFile) -> Summary:
     header = run.header
     few = none = counted = hidden = hidden_flips = 0
     bound = int((header.get("environment") or {}).get("few_edits", FEW_EDITS))
-    cut: list[CutText] = []
+    cut: list[tuple[int, int, float]] = []  # key, words and the share that was not read
     for result in run.results():
         counts[result.outcome] += 1
-        if found := cut_text(result):
-            cut.append(found)
+        facts = dict(result.facts)
+        if UNREAD in facts:
+            cut.append((result.key, result.words, facts[UNREAD]))
         if not writes and result.outcome != "error":
             truth.append(result.label)
             said.append(decided(result.probs))
@@ -299,7 +300,7 @@ def summarise(run: RunFile) -> Summary:
                 counted += 1
                 few += result.outcome == "failure" and result.tried < bound
                 none += result.outcome == "failure" and result.tried == 0
-            if (facts := dict(result.facts)).get("draws"):
+            if facts.get("draws"):
                 draws.append(facts["draws_won"] / facts["draws"])
             hidden += bool(facts.get("unreadable"))
             hidden_flips += bool(facts.get("unreadable_flips"))
@@ -344,7 +345,7 @@ def summarise(run: RunFile) -> Summary:
         recalls=_recalls(run.labels, _only(header), truth, said, said_after),
         only=_only(header),
         tries=Tries(counted, few, none, bound),
-        unread=Unread.of_texts(cut, sum(counts.values())),
+        unread=_unread(cut, sum(counts.values())),
         warnings=_warnings(header),
         fitting=int((run.counters().get("fitting") or {}).get("asked", 0)),
         validity=_validity(run, own[counting], before[counting], after[counting], keys[counting]),
@@ -404,6 +405,14 @@ def _recalls(
         )
         found.append(Recall(label, first, then, only.casefold() in ("", label.casefold())))
     return tuple(found)
+
+
+def _unread(cut: Sequence[tuple[int, int, float]], texts: int) -> Unread | None:
+    if not cut:
+        return None
+    from unfooled.metrics.unread import CutText, Unread
+
+    return Unread.of_texts([CutText(*text) for text in cut], texts)
 
 
 def _accuracy(truth: NDArray[Any], said: NDArray[Any]) -> Rate:

@@ -3,12 +3,10 @@ which the model reads little is not the text that a person reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Any, NamedTuple
-
-from unfooled.core.result import UNREAD, Result
 
 _LISTED = 200  # texts on the page; the others are in the mean
 
@@ -25,25 +23,19 @@ class CutText(NamedTuple):
 class Unread:
     """Of the texts that were cut: how many, what share of them was not read, and those with the largest."""
 
-    texts: int = 0
-    of: int = 0
-    mean: float = 0.0
-    most: float = 0.0
-    listed: tuple[CutText, ...] = ()
+    texts: int
+    of: int
+    mean: float
+    most: float
+    listed: tuple[CutText, ...]
 
     @classmethod
-    def of_texts(cls, cut: Iterable[CutText], of: int) -> Unread:
-        cut = list(cut)
-        if not cut:
-            return cls(of=of)
+    def of_texts(cls, cut: Sequence[CutText], of: int) -> Unread:
         shares = [text.share for text in cut]
         worst = nsmallest(_LISTED, cut, key=lambda text: (-text.share, text.key))
         return cls(len(cut), of, sum(shares) / len(shares), max(shares), tuple(worst))
 
     def __str__(self) -> str:
-        """Empty where every text was read whole."""
-        if not self.texts:
-            return ""
         return (
             f"{self.texts} of {self.of} texts are longer than the model reads: "
             f"it never saw {self.mean:.0%} of them on average, {self.most:.0%} at most"
@@ -51,11 +43,3 @@ class Unread:
 
     def to_dict(self) -> dict[str, Any]:
         return {"texts": self.texts, "mean": self.mean, "most": self.most}
-
-
-NOTHING_CUT = Unread()
-
-
-def cut_text(result: Result) -> CutText | None:
-    share = dict(result.facts).get(UNREAD)
-    return CutText(result.key, result.words, share) if share else None

@@ -48,7 +48,7 @@ def comparison_charts(views: Sequence[View]) -> list[Chart]:
 
 def _unread(view: View, runs: int) -> PageTable | None:
     unread = view.summary.unread
-    if not unread.texts:
+    if unread is None:
         return None
     return PageTable(
         title="What the model never read" + (f": {view.name}" if runs > 1 else ""),
