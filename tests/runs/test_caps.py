@@ -156,8 +156,8 @@ def test_a_surrogate_of_very_few_answers_is_refused_before_it_costs(tmp_path: Pa
 
 
 def test_a_dry_run_tells_what_the_surrogate_and_the_order_add(tmp_path: Path, data: Path) -> None:
-    common = ("attack", "--model", "fake", "--data", str(data), "--attack", "deepwordbug", "--dry-run")
-    common = (*common, "--out", str(tmp_path / "run"))
+    common = ["attack", "--model", "fake", "--data", str(data), "--attack", "deepwordbug", "--dry-run"]
+    common += ["--out", str(tmp_path / "run")]
     said = run_command(*common, "--surrogate", "auto", "--surrogate-queries", "300").stdout
     assert "surrogate up to 300 queries more" in said
     assert "cannot ask the victim first" in run_command(*common, "--order", "victim-first", code=2).stderr

@@ -265,5 +265,5 @@ def test_engines_that_are_not_there() -> None:
         Workers(engine="spark")
     for given in ({"address": "auto"}, {"gpus": 1.0}):  # they would be forgotten without a word
         with pytest.raises(UserError, match=r"(?s)for a Ray cluster.*add --engine ray"):
-            Workers(number=2, **given)  # type: ignore[arg-type]
+            Workers(number=2, **given)
     assert issubclass(VictimError, UserError)

@@ -21,7 +21,7 @@ from unfooled.core.session import require_resources
 from unfooled.core.victim import Victim
 from unfooled.errors import UserError
 from unfooled.runs.caps import FITTING
-from unfooled.runs.order import Order, asked_before, ordered, require_order
+from unfooled.runs.order import Order, asked_before, ordered
 from unfooled.runs.task import Examples
 
 
@@ -61,7 +61,6 @@ def settle_asking(
     tell: Callable[[str], None],
 ) -> Settled:
     """The recipe with its way to ask, and what to say of it. `sample` are rows that the victim answered."""
-    require_order(ways.order)
     if ways.surrogate in (None, "none"):
         turned, notice = ordered(
             recipe,

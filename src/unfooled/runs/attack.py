@@ -38,7 +38,7 @@ from unfooled.runs.asking import Ways, settle_asking
 from unfooled.runs.caps import Caps, Spending, spending_within
 from unfooled.runs.coverage import look_at
 from unfooled.runs.file import RunFile
-from unfooled.runs.order import Order
+from unfooled.runs.order import Order, require_order
 from unfooled.runs.shard import Shard
 from unfooled.runs.task import Examples, Task, task_for
 from unfooled.runs.workers.where import Workers
@@ -187,6 +187,7 @@ def attack(
             raise DataError(f"{name}={most} leaves nothing to attack", f"{name} is at least 1")
     if shard is not None and keys is not None:
         raise DataError("chosen examples cannot be cut into shards", "give either keys or a shard")
+    require_order(order)
     shard = Shard.parse(shard) if isinstance(shard, str) else shard
     workers = Workers.of(workers)
     recipe, notices = fit_recipe(recipe, victim)
