@@ -123,13 +123,12 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path, data: Path) ->
     assert not list(tmp_path.glob(".merge*"))
 
 
-def test_what_the_parts_fitted_is_added_and_how_well_is_not(tmp_path: Path, data: Path) -> None:
+def test_what_the_parts_fitted_is_added(tmp_path: Path, data: Path) -> None:
     made = parts(data, tmp_path, 2, surrogate="auto", surrogate_queries=300)
     merge(made, tmp_path / "joined")
     with closing(RunFile.read(made[0])) as one, closing(RunFile.read(tmp_path / "joined")) as joined:
         alone, both = one.counters()["fitting"], joined.counters()["fitting"]
     assert both["asked"] == 2 * alone["asked"]
-    assert both["explained"] == alone["explained"]
 
 
 def test_a_folder_holds_one_part(tmp_path: Path, data: Path) -> None:
