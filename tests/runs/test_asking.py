@@ -39,6 +39,13 @@ class Notes(Observer):
         self.told.append(message)
 
 
+class Unasked(Observer):
+    """What the user mistyped is said before the victim is asked anything."""
+
+    def checked(self, report: Any) -> None:
+        raise AssertionError("the victim was asked")
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Any:
     return unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(120)))
@@ -103,7 +110,7 @@ def test_an_order_that_cannot_be_says_why(tmp_path: Path, data: Any) -> None:
     with pytest.raises(UnknownNameError, match="asks no model"):
         attack("fake", data, "deepwordbug", order="victim-first")
     with pytest.raises(UserError, match="constraints-first, victim-first, auto"):
-        attack("fake", data, "deepwordbug", order="fastest")  # type: ignore[arg-type]
+        attack("fake", data, "deepwordbug", order="fastest", observer=Unasked())  # type: ignore[arg-type]
     with pytest.raises(DataError, match="each choose another order"):
         attack("fake", data, "deepwordbug", order="auto", shard="1/2")
     notes = Notes()

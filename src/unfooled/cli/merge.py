@@ -34,7 +34,8 @@ What is missing is named, and the exit code is 3: attack it, and join again with
             found = {"run": str(self.out), "parts": merged.parts, "rows": merged.rows}
             print_json(found | {"errors": merged.errors, "missing": list(merged.missing)})
         else:
-            typer.echo(f"{merged.parts} parts joined: {merged.rows:,} rows in {self.out}")
+            word = "part" if merged.parts == 1 else "parts"
+            typer.echo(f"{merged.parts} {word} joined: {merged.rows:,} rows in {self.out}")
         for sentence in merged.missing:
             typer.echo(f"missing: {sentence}", err=True)
         if merged.missing:

@@ -20,7 +20,7 @@ from unfooled.core.result import Example
 from unfooled.core.session import require_resources
 from unfooled.core.victim import Victim
 from unfooled.errors import RunFileError, UserError
-from unfooled.runs.order import Order, asked_before, ordered, require_order
+from unfooled.runs.order import Order, asked_before, ordered
 from unfooled.runs.task import Examples
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ def settle_asking(
     tell: Callable[[str], None],
 ) -> Settled:
     """The recipe with its way to ask, and what to say of it. `sample` are rows that the victim answered."""
-    require_order(ways.order)
     if ways.surrogate in (None, "none"):
         turned, notice = ordered(
             recipe,

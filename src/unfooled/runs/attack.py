@@ -186,6 +186,10 @@ def attack(
             raise DataError(f"{name}={most} leaves nothing to attack", f"{name} is at least 1")
     if shard is not None and keys is not None:
         raise DataError("chosen examples cannot be cut into shards", "give either keys or a shard")
+    if order != "constraints-first":
+        from unfooled.runs.order import require_order
+
+        require_order(order)
     if shard is not None and order == "auto":
         raise DataError(
             "the parts of a run could each choose another order",

@@ -456,7 +456,7 @@ def _sum(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in new.items():
         if isinstance(value, Mapping):
             total[name] = _sum(total.get(name, {}), value)
-        elif name in ("largest", "explained"):  # no counts: what several of them have in common is no sum
+        elif name == "largest":
             total[name] = max(total.get(name, 0), value)
         else:
             total[name] = total.get(name, 0) + value
