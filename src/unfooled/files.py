@@ -6,12 +6,14 @@ to its owner, and would stay so under its last name.
 
 from __future__ import annotations
 
+import atexit
 import csv
 import json
 import os
 import re
 import secrets
 import shutil
+import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,6 +117,13 @@ def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def process_folder(name: str) -> Path:
+    """A folder that is gone when this process ends."""
+    folder = tempfile.mkdtemp(prefix=f"unfooled-{name}-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def put_in_place(made: Path, path: Path) -> None:

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
@@ -301,12 +301,12 @@ def _download_error(resource: Resource, log: str) -> ResourceError:
 
 
 def _size(folder: Path) -> int:
+    """Of what lies in it just now: files and folders that pip removes meanwhile are passed over."""
     total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size
-        except OSError:  # pip removed it meanwhile
-            continue
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += os.stat(os.path.join(place, name)).st_size
     return total
 
 

@@ -5,9 +5,6 @@ It is part of the recipe, and so of the run's identity: a run that goes on asks 
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +17,7 @@ from unfooled.core.result import Example
 from unfooled.core.session import require_resources
 from unfooled.core.victim import Victim
 from unfooled.errors import RunFileError, UserError
+from unfooled.files import process_folder
 from unfooled.runs.order import Order, asked_before, ordered
 from unfooled.runs.task import Examples
 
@@ -110,7 +108,7 @@ def _guided(
             f"{ways.out}: holds a run without a surrogate",
             "write to another --out, or throw the old run away with --restart",
         )
-    path = (Path(ways.out) if ways.out is not None else _scratch()) / surrogate.FILE
+    path = (Path(ways.out) if ways.out is not None else process_folder("surrogate")) / surrogate.FILE
     fitted = surrogate.fitted_for(
         recipe,
         victim,
@@ -134,10 +132,3 @@ def _guided(
         {kept.asking.asks[0]: own},
         {FITTING: {"asked": asked, "computed": asked}},
     )
-
-
-def _scratch() -> Path:
-    """For a run that is held in memory: the surrogate lives as long as the process."""
-    folder = tempfile.mkdtemp(prefix="unfooled-surrogate-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)

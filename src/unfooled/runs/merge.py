@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.errors import RunFileError
-from unfooled.files import scratch_folder
+from unfooled.files import put_in_place, scratch_folder
 from unfooled.runs.attack import Run
 from unfooled.runs.file import FILE, REMARK, RunFile
 from unfooled.runs.identity import differences
@@ -171,7 +171,7 @@ def _put_in_place(made: Path, target: Path) -> None:
         for suffix in ("-wal", "-shm", "-journal"):  # of a run that was killed: they would be read with ours
             with contextlib.suppress(FileNotFoundError):
                 Path(f"{target}{suffix}").unlink()
-        os.replace(made, target)
+        put_in_place(made, target)
     finally:
         lock.release()
 
