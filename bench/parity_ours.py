@@ -35,6 +35,7 @@ def main() -> None:
                 without=chosen.without,
                 window=256,
                 budget=chosen.budget or None,
+                order="constraints-first",
             )
         )
 
