@@ -68,6 +68,17 @@ def is_apart(model: Any) -> bool:
     return bool(device_of(model).type != CPU)
 
 
+class OnDevice:
+    """Whatever asks one torch model, wherever that is."""
+
+    model: Any
+
+    @property
+    def apart(self) -> bool:
+        """Whether it computes on a device of its own while the processor does other work."""
+        return is_apart(self.model)
+
+
 def to_device(tensors: Any, model: Any) -> Any:
     """A tensor, or several by name, where the model is. From pinned memory CUDA copies while it computes."""
     device = device_of(model)

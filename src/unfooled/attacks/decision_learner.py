@@ -32,11 +32,17 @@ from typing import NamedTuple
 import numpy as np
 
 from unfooled.attacks.parts.belief import Belief, Floats, cheapest_flip
-from unfooled.attacks.parts.goals import AnotherDecision
-from unfooled.attacks.parts.hard_label import Ground, HardLabel, draw_until_flip, more_similar, word_vectors
+from unfooled.attacks.parts.goals import decision_versions
+from unfooled.attacks.parts.hard_label import (
+    Ground,
+    HardLabelVectors,
+    draw_until_flip,
+    more_similar,
+    word_vectors,
+)
 from unfooled.core.attempt import Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe
 from unfooled.text import Text
 
 _WIDEST = 4.0  # spread of the draws, against what is believed
@@ -72,7 +78,7 @@ class Swaps(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnedFlips(HardLabel):
+class LearnedFlips(HardLabelVectors):
     """Local improvement first, then proposals from what was learned.
 
     `directions` is how many directions of word vectors it tells apart, `pairs` about how many swaps it knows
@@ -80,7 +86,6 @@ class LearnedFlips(HardLabel):
     asked about without a flip. The deviations are those of the prior.
     """
 
-    table: str = "counter-fitted"
     directions: int = 24
     pairs: int = 1000
     bias: float = -2.0
@@ -89,10 +94,6 @@ class LearnedFlips(HardLabel):
     direction_deviation: float = 1.5
     patience: int = 20
     proposals: int = 1000
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (*super().asks, f"vectors:{self.table}")
 
     def find(self, ground: Ground) -> Program[None]:
         flipped = yield from doubling_start(ground)
@@ -220,11 +221,9 @@ def descend(ground: Ground, now: Scored) -> Program[Scored]:
     return now
 
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = decision_versions(
     {"1": LearnedFlips(), "quick": LearnedFlips(proposals=0)},
     name="decision-learner",
     summary="by decisions alone: learns which synonyms flip, asks about the most similar that should",
     paper="ours; no paper",
-    goal=AnotherDecision(),
-    needs=(),
 )

@@ -29,11 +29,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from unfooled.attacks.parts.candidates import Candidates
 from unfooled.attacks.parts.class_words import pushed
 from unfooled.attacks.parts.constraints import Constraint, NextText
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.search import (
     attackable,
     greedy,
@@ -46,13 +47,15 @@ from unfooled.attacks.parts.together import swapping
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.core.questions import Along, mark, marked
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe, asking, require_counts
 
 
 @dataclass(frozen=True, kw_only=True)
 class SignSwaps:
     """Swap randomly drawn words for the candidates that follow the signs of the gradient, `rounds` times."""
 
+    asks = asking("readable", "signs")
+    needs: ClassVar[tuple[str, ...]] = ("gradients",)
     candidates: Candidates
     constraints: tuple[Constraint, ...] = ()
     rounds: int = 100
@@ -60,16 +63,7 @@ class SignSwaps:
 
     def __post_init__(self) -> None:
         require_stopwords(self.stopwords)
-        if self.rounds < 1:
-            raise ValueError("rounds is at least 1")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return ("readable", "signs")
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("gradients",)
+        require_counts(self, "rounds")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         (readable,) = yield from ask("readable", [mark(start.text)])
@@ -108,10 +102,9 @@ class SignSwaps:
         return None
 
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {"openattack": SignSwaps(candidates=WordNetSynonyms())},
     name="fd",
     summary="swaps random words for the synonyms that follow the signs of the gradient",
     paper="Papernot et al. 2016, arXiv:1604.08275",
-    goal=Untargeted(),
 )

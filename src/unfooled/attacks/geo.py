@@ -28,13 +28,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from unfooled.attacks.parts.candidates import Candidates
 from unfooled.attacks.parts.class_words import target_of
 from unfooled.attacks.parts.constraints import Constraint
-from unfooled.attacks.parts.goals import Untargeted
+from unfooled.attacks.parts.goals import untargeted_versions
 from unfooled.attacks.parts.importance import Importance, Masking
 from unfooled.attacks.parts.search import attackable, greedy, keep_newest, require_stopwords
 from unfooled.attacks.parts.sources import WordNetSynonyms
@@ -42,7 +43,7 @@ from unfooled.attacks.parts.together import swapping
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program, ask
 from unfooled.core.questions import Numbers
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe, asking, require_counts
 
 _DECIMALS = 6  # of a way along the normal: shorter ones are none
 _LEAST = 1e-6  # a probability; the victim's are rounded to that
@@ -52,6 +53,8 @@ _LEAST = 1e-6  # a probability; the victim's are rounded to that
 class ToBoundary:
     """Swap up to `most` words, the most important first, for what moves the text's vector to the boundary."""
 
+    asks = asking("head", "sentence:head")
+    needs: ClassVar[tuple[str, ...]] = ("embeddings",)
     importance: Importance
     candidates: Candidates
     constraints: tuple[Constraint, ...] = ()
@@ -60,16 +63,7 @@ class ToBoundary:
 
     def __post_init__(self) -> None:
         require_stopwords(self.stopwords)
-        if self.most < 1:
-            raise ValueError("most is at least 1")
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return ("head", "sentence:head")
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("embeddings",)
+        require_counts(self, "most")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         (weights,) = yield from ask("head", [""])
@@ -104,10 +98,9 @@ def to_boundary(weights: Numbers, probs: np.ndarray, label: int, target: int | N
     return np.asarray(normals[nearest] / lengths[nearest])
 
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = untargeted_versions(
     {"paper": ToBoundary(candidates=WordNetSynonyms(), importance=Masking())},
     name="geo",
     summary="swaps salient words for the synonyms that carry the sentence's vector to the boundary",
     paper="Meng and Wattenhofer 2020, arXiv:2010.01345",
-    goal=Untargeted(),
 )

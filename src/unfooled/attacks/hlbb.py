@@ -28,13 +28,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from unfooled.attacks.parts.goals import AnotherDecision
+from unfooled.attacks.parts.goals import decision_versions
 from unfooled.attacks.parts.hard_label import Ground, HardLabel
 from unfooled.attacks.parts.population import mixed, taken_from_second
 from unfooled.attacks.parts.saliency import softmax
 from unfooled.core.attempt import Scored, most_similar
 from unfooled.core.program import Program, gather
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,11 +130,9 @@ def _distinct(members: Sequence[Scored]) -> list[Scored]:
     return list({member.text: member for member in members}.values())
 
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = decision_versions(
     {"paper": HardLabelGenetic()},
     name="hlbb",
     summary="by decisions alone: random synonyms, put back and bred to be similar",
     paper="Maheshwary et al. 2021, arXiv:2012.14956",
-    goal=AnotherDecision(),
-    needs=(),
 )

@@ -32,20 +32,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from unfooled.attacks.parts.belief import Floats
-from unfooled.attacks.parts.goals import AnotherDecision
-from unfooled.attacks.parts.hard_label import Ground, HardLabel, more_similar, word_vectors
+from unfooled.attacks.parts.goals import decision_versions
+from unfooled.attacks.parts.hard_label import Ground, HardLabelVectors, more_similar, word_vectors
 from unfooled.attacks.parts.saliency import softmax
 from unfooled.core.attempt import Scored
 from unfooled.core.program import Program, ask
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe, require_counts
 from unfooled.text import Text
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlongDirections(HardLabel):
+class AlongDirections(HardLabelVectors):
     """Exchanges changed words along the direction in which their neighbours are more similar."""
 
-    table: str = "counter-fitted"
     rounds: int = 100
     draws: int = 5
     neighbours: int = 5
@@ -53,12 +52,11 @@ class AlongDirections(HardLabel):
     patience: int = 3
 
     def __post_init__(self) -> None:
-        if min(self.rounds, self.draws, self.neighbours, self.patience) < 1:
-            raise ValueError("rounds, draws, neighbours and patience are at least 1")
+        require_counts(self, "rounds", "draws", "neighbours", "patience")
 
     @property
     def asks(self) -> tuple[str, ...]:
-        return (*super().asks, f"vectors:{self.table}", f"neighbours:{self.table}")
+        return (*super().asks, f"neighbours:{self.table}")
 
     def refine(self, ground: Ground, now: Scored) -> Program[None]:
         vectors = yield from word_vectors(ground, self.table)
@@ -158,11 +156,9 @@ def _cosine(one: Floats | None, other: Floats | None) -> float:
     return round(float(one @ other) / length, 6) if length > 1e-12 else 0.0
 
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = decision_versions(
     {"paper": AlongDirections()},
     name="hqa",
     summary="by decisions alone: exchanges changed words where similarity rises",
     paper="Liu et al. 2023, arXiv:2402.01806",
-    goal=AnotherDecision(),
-    needs=(),
 )

@@ -30,13 +30,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unfooled.attacks.parts.goals import AnotherDecision
+from unfooled.attacks.parts.goals import decision_versions
 from unfooled.attacks.parts.hard_label import Ground, HardLabel
 from unfooled.attacks.parts.importance import Importance
 from unfooled.attacks.parts.lime import Lime
 from unfooled.core.attempt import Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe
 from unfooled.text import Text
 
 _BY_LIME = Lime()
@@ -94,11 +94,9 @@ def found_texts(found: Sequence[Scored]) -> list[tuple[Text, float]]:
     return [(scored.text, scored.similarity or 0.0) for scored in found]
 
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = decision_versions(
     {"paper": LimeBeam()},
     name="limeattack",
     summary="by decisions alone: swaps the words that LIME finds, kept apart by similarity",
     paper="Zhu et al. 2024, arXiv:2308.00319",
-    goal=AnotherDecision(),
-    needs=(),
 )

@@ -29,11 +29,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unfooled.attacks.parts.candidates import Candidates, Neighbours
-from unfooled.attacks.parts.goals import AnotherDecision
+from unfooled.attacks.parts.goals import decision_versions
 from unfooled.attacks.parts.hard_label import Ground, HardLabel, draw_until_flip
 from unfooled.core.attempt import Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe
 from unfooled.text import Text
 
 Weights = dict[tuple[int, str], float]
@@ -140,11 +140,9 @@ def _sigmoid(value: float) -> float:
     return 1.0 / (1.0 + math.exp(-max(-20.0, min(20.0, value))))
 
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = decision_versions(
     {"paper": LearnedSteps()},
     name="texthacker",
     summary="by decisions alone: learns from its steps which words to change, for few changes",
     paper="Yu et al. 2022, arXiv:2201.08193",
-    goal=AnotherDecision(),
-    needs=(),
 )

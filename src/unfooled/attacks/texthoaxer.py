@@ -28,18 +28,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from unfooled.attacks.parts.belief import Floats
-from unfooled.attacks.parts.goals import AnotherDecision
-from unfooled.attacks.parts.hard_label import Ground, HardLabel, word_vectors
+from unfooled.attacks.parts.goals import decision_versions
+from unfooled.attacks.parts.hard_label import Ground, HardLabelVectors, word_vectors
 from unfooled.core.attempt import Scored
 from unfooled.core.program import Program
-from unfooled.core.recipe import Recipe, recipe_versions
+from unfooled.core.recipe import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
-class MovedVectors(HardLabel):
+class MovedVectors(HardLabelVectors):
     """Moves the vectors of the changed words by noise that made the text more similar."""
 
-    table: str = "counter-fitted"
     rounds: int = 100
     noise: float = 0.5
     step: float = 0.3
@@ -47,10 +46,6 @@ class MovedVectors(HardLabel):
     weight: float = 0.3
     weight_step: float = 0.05
     threshold: float = 0.1
-
-    @property
-    def asks(self) -> tuple[str, ...]:
-        return (*super().asks, f"vectors:{self.table}")
 
     def refine(self, ground: Ground, now: Scored) -> Program[None]:
         vectors = yield from word_vectors(ground, self.table)
@@ -124,11 +119,9 @@ def _vector(vectors: Mapping[str, Floats], now: Scored, place: int) -> Floats:
     return vectors.get(now.text.words[place], vectors[now.text.root.words[place]])
 
 
-RECIPES: dict[str, Recipe] = recipe_versions(
+RECIPES: dict[str, Recipe] = decision_versions(
     {"paper": MovedVectors()},
     name="texthoaxer",
     summary="by decisions alone: moves the vectors of changed words until they are near",
     paper="Ye et al. 2022, AAAI 2022",
-    goal=AnotherDecision(),
-    needs=(),
 )

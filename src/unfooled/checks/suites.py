@@ -98,6 +98,17 @@ def suites_table() -> str:
     return "\n".join(lines)
 
 
+def _suite(full_name: str, summary: str, *attacks: SuiteAttack, needs: tuple[str, ...] = ()) -> Suite:
+    name, _, version = full_name.partition("@")
+    return Suite(name=name, version=version, summary=summary, attacks=attacks, needs=needs)
+
+
+def _by_version(*suites: Suite) -> dict[str, Suite]:
+    """The first is what the name alone means."""
+    return {suite.version: suite for suite in suites}
+
+
+_PROBABILITIES, _GRADIENTS = ("probabilities",), ("probabilities", "gradients")
 _SPELLING, _MORE_SPELLING = SuiteAttack("deepwordbug@textattack"), SuiteAttack("deepwordbug@paper")
 _SYNONYMS = SuiteAttack("textfooler@textattack")
 _ONE_SYNONYM = SuiteAttack("list@paper")  # one word at a time, whatever the scores say
@@ -109,22 +120,25 @@ _THOROUGH = (SuiteAttack("bad-reorderings@textattack"), _SYNONYMS, _MORE_SPELLIN
 
 # Chosen by `bench/suite.py` on 200 rows of each of several models; docs/how-to/stress.md has the figures.
 # The first of each is what the name alone means. Version 1: of the 17 attacks that there were.
-STANDARD = {
-    "2": Suite(
-        name="standard",
-        version="2",
-        summary="for a model that gives probabilities: typos, hidden order, synonyms, a language model",
-        attacks=(*_QUICK, *_THOROUGH),
-        needs=("probabilities",),
+STANDARD = _by_version(
+    _suite(
+        "standard@2",
+        "for a model that gives probabilities: typos, hidden order, synonyms, a language model",
+        *_QUICK,
+        *_THOROUGH,
+        needs=_PROBABILITIES,
     ),
-    "1": Suite(
-        name="standard",
-        version="1",
-        summary="for a model that gives probabilities: spelling, synonyms, a masked language model",
-        attacks=(_SPELLING, _SYNONYMS, _MORE_SPELLING, _ONE_SYNONYM, *_LANGUAGE_MODEL),
-        needs=("probabilities",),
+    _suite(
+        "standard@1",
+        "for a model that gives probabilities: spelling, synonyms, a masked language model",
+        _SPELLING,
+        _SYNONYMS,
+        _MORE_SPELLING,
+        _ONE_SYNONYM,
+        *_LANGUAGE_MODEL,
+        needs=_PROBABILITIES,
     ),
-}
+)
 # Not strongest-words: it turns the meaning, and nothing would ever stand.
 _ONE_QUERY = (
     SuiteAttack("tack-on@paper"),
@@ -132,52 +146,50 @@ _ONE_QUERY = (
     SuiteAttack("smuggle-zero-width@non-joiner"),
     SuiteAttack("leetspeak@plain"),
 )
-DECISIONS = {
-    "3": Suite(
-        name="decisions",
-        version="3",
-        summary="for a model that only decides: a first word of another class, disguises, synonyms by search",
+DECISIONS = _by_version(
+    _suite(
+        "decisions@3",
+        "for a model that only decides: a first word of another class, disguises, synonyms by search",
         # The search is most of what is left where a filter undoes disguises.
-        attacks=(*_ONE_QUERY, SuiteAttack("decision-learner@quick")),
+        *_ONE_QUERY,
+        SuiteAttack("decision-learner@quick"),
     ),
-    "2": Suite(
-        name="decisions",
-        version="2",
-        summary="for a model that only decides: a first word of another class, disguises, single synonyms",
-        attacks=(*_ONE_QUERY, _ONE_SYNONYM),
+    _suite(
+        "decisions@2",
+        "for a model that only decides: a first word of another class, disguises, single synonyms",
+        *_ONE_QUERY,
+        _ONE_SYNONYM,
     ),
-    "1": Suite(
-        name="decisions",
-        version="1",
-        summary="for a model that only decides: single synonyms, and a first word of another class",
-        attacks=(SuiteAttack("tack-on@paper"), _ONE_SYNONYM),
+    _suite(
+        "decisions@1",
+        "for a model that only decides: single synonyms, and a first word of another class",
+        SuiteAttack("tack-on@paper"),
+        _ONE_SYNONYM,
     ),
-}
-WHITEBOX = {
-    "2": Suite(
-        name="whitebox",
-        version="2",
-        summary="for a model that shows its gradients: words moved along them, and as standard@2",
+)
+WHITEBOX = _by_version(
+    _suite(
+        "whitebox@2",
+        "for a model that shows its gradients: words moved along them, and as standard@2",
         # Not jsma: it puts in words of the other class.
-        attacks=(*_QUICK, SuiteAttack("gbda@neighbours"), *_THOROUGH),
-        needs=("probabilities", "gradients"),
+        *_QUICK,
+        SuiteAttack("gbda@neighbours"),
+        *_THOROUGH,
+        needs=_GRADIENTS,
     ),
-    "1": Suite(
-        name="whitebox",
-        version="1",
-        summary="for a model that shows its gradients: along them, and as standard@1",
-        attacks=(
-            SuiteAttack("jsma@grammatical"),
-            _SPELLING,
-            SuiteAttack("breaking-bert@flip", only="any"),
-            _SYNONYMS,
-            _MORE_SPELLING,
-            _ONE_SYNONYM,
-            *_LANGUAGE_MODEL,
-        ),
-        needs=("probabilities", "gradients"),
+    _suite(
+        "whitebox@1",
+        "for a model that shows its gradients: along them, and as standard@1",
+        SuiteAttack("jsma@grammatical"),
+        _SPELLING,
+        SuiteAttack("breaking-bert@flip", only="any"),
+        _SYNONYMS,
+        _MORE_SPELLING,
+        _ONE_SYNONYM,
+        *_LANGUAGE_MODEL,
+        needs=_GRADIENTS,
     ),
-}
+)
 
 # What somebody tries who wants a text through a filter: disguises of characters, which cost one question
 # each; then typos, synonyms and a language model, which search. `stress` leaves out what cannot be done.
@@ -204,31 +216,33 @@ _SEARCHED = (
     _SYNONYMS,
     SuiteAttack("bae-r@textattack"),
 )
-LADDER = {
-    "1": Suite(
-        name="ladder",
-        version="1",
-        summary="for a filter: disguises of characters at one question each, typos, synonyms, language model",
-        attacks=(*_DISGUISES, *_SEARCHED),
-        needs=("probabilities",),
+LADDER = _by_version(
+    _suite(
+        "ladder@1",
+        "for a filter: disguises of characters at one question each, typos, synonyms, language model",
+        *_DISGUISES,
+        *_SEARCHED,
+        needs=_PROBABILITIES,
     ),
-    "program": Suite(
-        name="ladder",
-        version="program",
-        summary="as ladder@1, with hidden text: for a filter before a language model",
-        attacks=(*_HIDDEN, *_DISGUISES, *_SEARCHED),
-        needs=("probabilities",),
+    _suite(
+        "ladder@program",
+        "as ladder@1, with hidden text: for a filter before a language model",
+        *_HIDDEN,
+        *_DISGUISES,
+        *_SEARCHED,
+        needs=_PROBABILITIES,
     ),
-    "decisions": Suite(
-        name="ladder",
-        version="decisions",
-        summary="as ladder@1 for a filter that only says yes or no: disguises, single synonyms",
-        attacks=(*_DISGUISES, _ONE_SYNONYM),
+    _suite(
+        "ladder@decisions",
+        "as ladder@1 for a filter that only says yes or no: disguises, single synonyms",
+        *_DISGUISES,
+        _ONE_SYNONYM,
     ),
-    "program-decisions": Suite(
-        name="ladder",
-        version="program-decisions",
-        summary="as ladder@decisions, with hidden text: for a filter before a language model",
-        attacks=(*_HIDDEN, *_DISGUISES, _ONE_SYNONYM),
+    _suite(
+        "ladder@program-decisions",
+        "as ladder@decisions, with hidden text: for a filter before a language model",
+        *_HIDDEN,
+        *_DISGUISES,
+        _ONE_SYNONYM,
     ),
-}
+)

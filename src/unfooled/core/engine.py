@@ -115,8 +115,7 @@ class Engine(Generic[R]):
         self._exhausted = False
         try:
             while self._fill(source):
-                while scheduler.finished:
-                    yield scheduler.finished.popleft()
+                yield from self._finished()
                 for name, oracle in self.oracles.items():
                     if scheduler.pending(name):
                         self._drain(name, oracle)  # type: ignore[arg-type]
@@ -125,8 +124,7 @@ class Engine(Generic[R]):
                     self._check_names()
         except (Exception, KeyboardInterrupt):
             # What was finished before the failure is handed over first: nothing computed is lost.
-            while scheduler.finished:
-                yield scheduler.finished.popleft()
+            yield from self._finished()
             raise
         finally:
             scheduler.close()
@@ -167,8 +165,7 @@ class Engine(Generic[R]):
         device = ThreadPoolExecutor(max_workers=1, thread_name_prefix="device")
         try:
             while self._fill(source):
-                while scheduler.finished:
-                    yield scheduler.finished.popleft()
+                yield from self._finished()
                 if under_way is None:
                     under_way = self._begin(device, again)
                 here = next((name for name in self._here() if scheduler.pending(name)), None)
@@ -181,8 +178,7 @@ class Engine(Generic[R]):
                 else:
                     self._check_names()
         except (Exception, KeyboardInterrupt):
-            while scheduler.finished:
-                yield scheduler.finished.popleft()
+            yield from self._finished()
             raise
         finally:
             device.shutdown(wait=True, cancel_futures=True)
@@ -231,13 +227,11 @@ class Engine(Generic[R]):
         with asyncio.Runner() as runner:
             try:
                 while self._fill(source):
-                    while self._scheduler.finished:
-                        yield self._scheduler.finished.popleft()
+                    yield from self._finished()
                     if self._scheduler.live:
                         runner.run(self._turn(tasks))
             except (Exception, KeyboardInterrupt):
-                while self._scheduler.finished:
-                    yield self._scheduler.finished.popleft()
+                yield from self._finished()
                 raise
             finally:
                 for task in tasks:
@@ -292,6 +286,11 @@ class Engine(Generic[R]):
                 if len(self._scheduler.finished) >= self.window:
                     break
         return bool(self._scheduler.live or self._scheduler.finished or not self._exhausted)
+
+    def _finished(self) -> Iterator[Finished[R]]:
+        """Hand over what is finished, also what finishes meanwhile."""
+        while self._scheduler.finished:
+            yield self._scheduler.finished.popleft()
 
     def _answered(self, name: str, began: float, items: list[Hashable], answers: Sequence[Any]) -> None:
         self._count(name, began, len(items))

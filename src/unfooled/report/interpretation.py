@@ -25,7 +25,7 @@ from unfooled.metrics.columns import (
 )
 from unfooled.metrics.measures import parse_measure
 from unfooled.metrics.progress import MARKS, QueryProgress, progress
-from unfooled.metrics.summary import Mean, Summary
+from unfooled.metrics.summary import Mean, Rate, Summary
 from unfooled.metrics.validity.accuracy import VALID
 from unfooled.metrics.validity.second_judge import SECOND
 from unfooled.report.charts import ChartLine, bar_chart, line_chart, matrix
@@ -338,14 +338,7 @@ def _progress_chart(
     if not any(points for _, points in found):
         return None
     lines = [
-        ChartLine(
-            view.name,
-            [point.queries for point in points],
-            [value(point).value for point in points],
-            [value(point).low for point in points],
-            [value(point).high for point in points],
-            view.number,
-        )
+        _line(view, [point.queries for point in points], [value(point) for point in points])
         for view, points in found
         if points
     ]
@@ -411,14 +404,7 @@ def _curve(
     if not any(points for _, points in curves):
         return None
     lines = [
-        ChartLine(
-            view.name,
-            [point.at for point in points],
-            [point.accuracy.value for point in points],
-            [point.accuracy.low for point in points],
-            [point.accuracy.high for point in points],
-            view.number,
-        )
+        _line(view, [point.at for point in points], [point.accuracy for point in points])
         for view, points in curves
     ]
     numbers = tuple(
@@ -438,6 +424,18 @@ def _curve(
         columns=("run", x_name, "accuracy", "95 % interval"),
         lines=numbers,
         legend=tuple((view.name, view.number) for view, _ in curves) if len(curves) > 1 else (),
+    )
+
+
+def _line(view: View, xs: Sequence[float], means: Sequence[Mean | Rate]) -> ChartLine:
+    """A run's values with their intervals, in the run's colour."""
+    return ChartLine(
+        view.name,
+        xs,
+        ys=[mean.value for mean in means],
+        lows=[mean.low for mean in means],
+        highs=[mean.high for mean in means],
+        colour=view.number,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from unfooled.batching import Meter, like_length
 from unfooled.errors import ResourceError
 from unfooled.extras import libraries_of
-from unfooled.passes import Passes, answering, is_apart, placed, to_device, to_host, tokens_that_fit
+from unfooled.passes import OnDevice, Passes, answering, placed, to_device, to_host, tokens_that_fit
 from unfooled.resources.encoders import quiet
 from unfooled.resources.fluency import Score, Token
 from unfooled.resources.pretrained import longest_input
@@ -25,15 +25,11 @@ MIN_ROWS = 32  # fewer take another path through a matrix product, with other la
 _GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-class CausalLM:
+class CausalLM(OnDevice):
     """Log-probability of texts, each token given those before it. Texts of equal length go together, so
     that nothing is padded and a score does not depend on the texts beside it."""
 
     batch_size = 1024
-
-    @property
-    def apart(self) -> bool:
-        return is_apart(self.model)
 
     def __init__(self, model: Any, tokenizer: Any, *, window: int = WINDOW, max_tokens: int = 0) -> None:
         self.model = model = placed(model, given=True)

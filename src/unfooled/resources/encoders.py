@@ -19,7 +19,7 @@ from unfooled.device import Compute, resolved, said
 from unfooled.errors import ResourceError
 from unfooled.extras import libraries_of
 from unfooled.model_folder import check_model_folder
-from unfooled.passes import Passes, answering, is_apart, placed, to_device, to_host, tokens_that_fit
+from unfooled.passes import OnDevice, Passes, answering, placed, to_device, to_host, tokens_that_fit
 from unfooled.resources import minilm, static, store, use
 from unfooled.trust import granted
 
@@ -31,15 +31,11 @@ MAX_TOKENS = 1024  # per forward pass, measured fastest on one core
 MIN_ROWS = 32
 
 
-class Encoder:
+class Encoder(OnDevice):
     """MiniLM, or any sentence-transformers model, run on groups of texts of equal length: nothing is padded,
     and a text's vector does not depend on the texts beside it."""
 
     batch_size = 4096
-
-    @property
-    def apart(self) -> bool:
-        return is_apart(self.model)
 
     def __init__(self, model: Any, *, max_tokens: int = 0) -> None:
         self.model = model = placed(model, given=True)

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol
 
 from unfooled.batching import Meter, like_length
 from unfooled.errors import OracleError, ResourceError
-from unfooled.passes import Passes, answering, is_apart, placed, to_device, to_host, tokens_that_fit
+from unfooled.passes import OnDevice, Passes, answering, placed, to_device, to_host, tokens_that_fit
 from unfooled.resources import pretrained, store
 from unfooled.text import WORD
 
@@ -81,15 +81,11 @@ class FillMaskOracle(Protocol):
 Reading = tuple[tuple[int, ...], int]  # token ids and the gap's place among them
 
 
-class MaskedLM:
+class MaskedLM(OnDevice):
     """A masked language model, run on groups of equal length: nothing is padded, and an answer does not
     depend on the questions beside it. Only the gap's hidden state goes through the vocabulary head."""
 
     batch_size = 4096
-
-    @property
-    def apart(self) -> bool:
-        return is_apart(self.model)
 
     def __init__(self, model: Any, tokenizer: Any, *, window: int = WINDOW, max_tokens: int = 0) -> None:
         import torch

@@ -23,7 +23,7 @@ from unfooled.core.victim import (
 )
 from unfooled.device import FULL
 from unfooled.errors import VictimError
-from unfooled.passes import answering, is_apart, placed, precision_of, to_device, to_host
+from unfooled.passes import OnDevice, answering, placed, precision_of, to_device, to_host
 from unfooled.translation.decoding import (
     Row,
     Signs,
@@ -48,7 +48,7 @@ class Translator(Victim, Protocol):
     def write(self, asked: Sequence[Asked], /) -> list[Written]: ...
 
 
-class TranslatorVictim(LooksInside, Reloadable):
+class TranslatorVictim(LooksInside, OnDevice, Reloadable):
     """A model and its tokenizer. Sentences of equal length share a pass, and nothing is padded.
 
     `beams=1` writes greedily. `prefix` stands before every text ("translate English to German: " for T5);
@@ -87,10 +87,6 @@ class TranslatorVictim(LooksInside, Reloadable):
         self._fingerprint = ""
         self._capabilities: frozenset[str] | None = None
         make_steady(model)
-
-    @property
-    def apart(self) -> bool:
-        return is_apart(self.model)
 
     @property
     def capabilities(self) -> frozenset[str]:

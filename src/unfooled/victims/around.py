@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from typing import Any
+
 from unfooled.core.victim import Victim
 
 # What is still shown of the inside; none of it says which class is decided.
@@ -23,3 +26,11 @@ class AroundVictim:
     @property
     def batch_size(self) -> int:
         return self.inner.batch_size
+
+    def _seen(self, name: str, shown: Collection[str], own: Mapping[str, str]) -> Any:
+        """What `inner` shows by that name, or the method of its own that stands for one `inner` has."""
+        if name in shown:
+            return getattr(self.inner, name)
+        if name in own and hasattr(self.inner, name):
+            return getattr(self, own[name])
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")

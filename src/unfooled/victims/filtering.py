@@ -54,11 +54,7 @@ class Filter(AroundVictim, Reloadable):
         return digest("filter", self.inner.fingerprint(), *self.flag)
 
     def __getattr__(self, name: str) -> Any:
-        if name in _SHOWN:
-            return getattr(self.inner, name)
-        if name in _OWN and hasattr(self.inner, name):
-            return getattr(self, _OWN[name])
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return self._seen(name, _SHOWN, _OWN)
 
     def _decided(self, answers: Any, count: int) -> Probabilities:
         scores = np.round(validate(answers, count, self.inner.labels, self.inner.name), DECIMALS)

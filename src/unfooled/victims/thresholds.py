@@ -66,11 +66,7 @@ class Thresholded(AroundVictim, Reloadable):
         return digest("thresholds", self.inner.fingerprint(), sorted(self.thresholds.items()))
 
     def __getattr__(self, name: str) -> Any:
-        if name in _INSIDE:
-            return getattr(self.inner, name)
-        if name in _RESCALED and hasattr(self.inner, name):
-            return getattr(self, _RESCALED[name])
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return self._seen(name, _INSIDE, _RESCALED)
 
     def _rescaled(self, answers: Any, count: int) -> Probabilities:
         scores = validate(answers, count, self.labels, self.inner.name)

@@ -48,6 +48,11 @@ class AnotherDecision:
         return [float(flipped) for flipped in reached], reached
 
 
+def decision_versions(searches: Mapping[str, Search], **about: Any) -> dict[str, Recipe]:
+    """Versions of an attack that reads decisions alone; `about` is its name, summary and paper."""
+    return recipe_versions(searches, goal=AnotherDecision(), needs=(), **about)
+
+
 @dataclass(frozen=True)
 class Confident:
     """Any class but the true one, with a probability of at least `least`."""

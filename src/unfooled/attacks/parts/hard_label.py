@@ -130,6 +130,17 @@ class HardLabel(ABC):
         """Look for more similar texts, from one that flips."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class HardLabelVectors(HardLabel):
+    """One that reads word vectors too, those of `table`."""
+
+    table: str = "counter-fitted"
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        return (*super().asks, f"vectors:{self.table}")
+
+
 def random_start(ground: Ground) -> Program[Scored | None]:
     """Drawn words in one place, in two, in three, places in a drawn order; then in all, again and again."""
     return (yield from draw_until_flip(ground, range(1, len(ground.places))))

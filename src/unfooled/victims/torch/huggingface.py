@@ -26,9 +26,9 @@ from unfooled.core.victim_oracle import SCALE, SEVERAL
 from unfooled.device import FULL
 from unfooled.errors import VictimError
 from unfooled.passes import (
+    OnDevice,
     Passes,
     answering,
-    is_apart,
     is_recurrent,
     placed,
     precision_of,
@@ -54,7 +54,7 @@ HASHED = ("*.safetensors", "*.bin", "config.json", "tokenizer.json", "tokenizer_
            "vocab.txt", "vocab.json", "merges.txt", "*.model")  # fmt: skip
 
 
-class HuggingFaceVictim(TorchWords, TorchNoise, Reloadable):
+class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
     """A model and its tokenizer, run with next to no padding: texts of like length share a forward pass.
 
     The scores of a text do not depend on the texts beside it: how far it is padded, if at all, follows from
@@ -100,11 +100,6 @@ class HuggingFaceVictim(TorchWords, TorchNoise, Reloadable):
         self._padding_id: int | None = getattr(tokenizer, "pad_token_id", None)
         self._padding_is_hidden: bool | None = None
         make_steady(model)
-
-    @property
-    def apart(self) -> bool:
-        """Whether it computes on a device of its own while the processor does other work."""
-        return is_apart(self.model)
 
     @property
     def capabilities(self) -> frozenset[str]:
