@@ -82,6 +82,14 @@ def shares(given: Iterable[str], option: str) -> dict[str, float]:
         raise UserError(f"{option} {', '.join(given)}: no number", f"write {option} CLASS=0.8") from None
 
 
+def numbers(given: str, option: str) -> list[int]:
+    """`4,16` as whole numbers."""
+    try:
+        return [int(number) for number in given.split(",") if number.strip()]
+    except ValueError:
+        raise UserError(f"{option} {given!r} is no list of numbers", f"write {option} 4,16") from None
+
+
 def literal(value: str) -> Any:
     """Numbers, booleans and JSON as such; anything else is a string."""
     try:

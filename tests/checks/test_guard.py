@@ -19,7 +19,6 @@ from unfooled.checks.payload import Payload, payload_of, skeleton
 from unfooled.checks.suites import Suite, SuiteAttack, load_suite
 from unfooled.checks.techniques import technique_of
 from unfooled.checks.worst_case import read_stress
-from unfooled.cli.guard import require_allowed
 from unfooled.data.dataset import Dataset
 from unfooled.data.filtered import relabelled
 from unfooled.errors import RunFileError, UserError
@@ -27,6 +26,7 @@ from unfooled.report.guard import cure_rows, headline, number_rows, remarks, run
 from unfooled.report.sarif import sarif
 from unfooled.victims.filtering import Filter
 from unfooled.victims.function import FunctionVictim
+from unfooled.victims.http.permission import require_allowed
 from unfooled.victims.thresholds import Thresholded
 
 TEXT = "you are vile, and that is all there is to say"

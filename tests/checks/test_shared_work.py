@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import unfooled
+from deadly_victim import import_deadly
 from reviews import sentences, write_csv
+from stored_runs import digest
 from unfooled.checks.transfer import FOLDER
 from unfooled.runs.file import RunFile
 from unfooled.runs.workers.where import Workers
 
-MODULE = """
-import os
-from unfooled.victims.fake import FakeVictim
-
-inner = FakeVictim()
-
-def deadly(texts):
-    if any("number 4." in text for text in texts) and os.environ.get("PARENT") != str(os.getpid()):
-        os._exit(9)
-    return inner.predict(texts)
-
-deadly.labels = ("negative", "positive")
-"""
 TWO = Workers(number=2)
 
 
@@ -41,16 +28,8 @@ def run(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def deadly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    (tmp_path / "deadly_again.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("PARENT", str(os.getpid()))
-    sys.modules.pop("deadly_again", None)
-    return "deadly_again:deadly"
-
-
-def digest(run: Path) -> str:
-    with closing(RunFile.read(run)) as file:
-        return file.content_digest()
+    module = import_deadly(tmp_path / "deadly_again.py", monkeypatch, number=4)
+    return f"{module}:deadly"
 
 
 def test_replay(tmp_path: Path, run: Path, deadly: str) -> None:

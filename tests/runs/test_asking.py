@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 import unfooled
+from command_line import attack_fake
 from reviews import sentences, write_csv
 from toys import encoder
 from unfooled.attacks.parts.constraints import SentenceSimilarity
@@ -253,16 +253,7 @@ def test_what_cannot_be_guided_says_why(tmp_path: Path, data: Any) -> None:
 
 def test_killed_and_continued_equals_uninterrupted(tmp_path: Path) -> None:
     write_csv(tmp_path / "d.csv", sentences(300))
-    command = [
-        sys.executable,
-        "-m",
-        "unfooled",
-        "attack",
-        "--model",
-        "fake",
-        "--data",
-        str(tmp_path / "d.csv"),
-    ]
+    command = attack_fake(tmp_path / "d.csv")
     command += ["--attack", "deepwordbug", "--surrogate", "auto", "--surrogate-queries", "400"]
     command += ["--out", str(tmp_path / "run"), "--window", "8"]
     process = subprocess.Popen(

@@ -20,7 +20,9 @@ os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(16))
 pytest.importorskip("ray", reason="needs: pip install 'unfooled[ray]'")
 
 import unfooled
+from deadly_victim import import_deadly, write_deadly
 from reviews import sentences, write_csv
+from stored_runs import digest
 from toy_plan import plan
 from unfooled.errors import UserError, VictimError
 from unfooled.metrics.measures import measure_run
@@ -35,19 +37,6 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),  # those of Ray are not ours to mend
 ]
 
-MODULE = """
-import os
-from unfooled.victims.fake import FakeVictim
-
-inner = FakeVictim()
-
-def deadly(texts):
-    if any("number 13." in text for text in texts) and os.environ.get("PARENT") != str(os.getpid()):
-        os._exit(9)
-    return inner.predict(texts)
-
-deadly.labels = ("negative", "positive")
-"""
 LACKS = """
 import os
 if os.environ.get("PARENT") != str(os.getpid()):
@@ -88,11 +77,6 @@ def data(tmp_path: Path) -> unfooled.Dataset:
     return unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(60)))
 
 
-def digest(run: Path) -> str:
-    with closing(RunFile.read(run)) as file:
-        return file.content_digest()
-
-
 def test_any_number_of_workers_gives_the_results_of_one(
     tmp_path: Path, data: unfooled.Dataset, address: str
 ) -> None:
@@ -126,9 +110,7 @@ def test_a_victim_by_value_may_be_a_function_of_a_script(
 def test_a_text_that_kills_its_worker_is_found(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "deadly_on_ray.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("PARENT", str(os.getpid()))
+    import_deadly(tmp_path / "deadly_on_ray.py", monkeypatch)
     data = unfooled.load_data(write_csv(tmp_path / "d.csv", sentences(20)))
     workers = Workers(number=2, engine="ray", address=address)
     run = unfooled.attack("deadly_on_ray:deadly", data, "deepwordbug", out=tmp_path / "run", workers=workers)
@@ -160,9 +142,8 @@ def test_what_is_missing_on_a_machine_is_one_line(
 def test_a_path_counts_from_where_the_command_stands(
     tmp_path: Path, data: unfooled.Dataset, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "beside.py").write_text(MODULE)
+    write_deadly(tmp_path / "beside.py", monkeypatch)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PARENT", str(os.getpid()))
     workers = Workers(number=1, engine="ray", address=address)
     few = unfooled.load_data("d.csv", limit=10)
     run = unfooled.attack("beside.py:deadly", few, "deepwordbug", out="run", workers=workers)

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import unfooled
+from command_line import attack_fake
 from reviews import sentences, write_csv
 from stored_runs import rows_written
 from unfooled.attacks.parts.candidates import Neighbours
@@ -275,16 +276,7 @@ def test_a_target_class_by_name(tmp_path: Path) -> None:
 
 
 def start(folder: Path, *more: str) -> subprocess.Popen[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "unfooled",
-        "attack",
-        "--model",
-        "fake",
-        "--data",
-        str(folder / "d.csv"),
-    ]
+    command = attack_fake(folder / "d.csv")
     command += ["--attack", "deepwordbug", "--out", str(folder / "run"), "--window", "8", *more]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 import unfooled
+from deadly_victim import import_deadly
 from reviews import sentences, write_csv
+from stored_runs import digest
 from unfooled.data.dataset import Dataset
 from unfooled.errors import VictimError
 from unfooled.runs.attack import attack
@@ -24,39 +26,10 @@ from unfooled.runs.workers.pool import Pool, Worker
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim
 
-MODULE = """
-import os
-from unfooled.victims.fake import FakeVictim
-
-inner = FakeVictim()
-
-def deadly(texts):
-    if any("number 13." in text for text in texts) and os.environ.get("PARENT") != str(os.getpid()):
-        os._exit(9)
-    return inner.predict(texts)
-
-def broken(texts):
-    os._exit(7)
-
-broken.labels = deadly.labels = ("negative", "positive")
-
-if os.environ.get("DIE_ON_IMPORT") and os.environ.get("PARENT") != str(os.getpid()):
-    os._exit(5)
-"""
-
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    (tmp_path / "deadly_victim.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("PARENT", str(os.getpid()))
-    sys.modules.pop("deadly_victim", None)
-    return "deadly_victim"
-
-
-def digest(path: Path) -> str:
-    with closing(RunFile.read(path)) as file:
-        return file.content_digest()
+    return import_deadly(tmp_path / "deadly_workers.py", monkeypatch)
 
 
 def test_two_workers_give_the_results_of_one(tmp_path: Path) -> None:

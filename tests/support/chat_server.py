@@ -8,15 +8,15 @@ import math
 import re
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from loopback import LoopbackServer
 from unfooled.victims.fake import FakeVictim
 
 FAULTS = ("500", "429", "cut", "no JSON", "hang up", "503", "slow")
 
 
-class ChatServer:
+class ChatServer(LoopbackServer):
     """`gives`: logprobs, json or words, what it understands. `faulty` is the share of failing questions.
 
     A question fails on its first try, on some also on the second, by the digest of its text: the same texts
@@ -33,41 +33,11 @@ class ChatServer:
         self.answered = 0
         self._tries: dict[str, int] = {}
         self._lock = threading.Lock()
-        outer = self
+        super().__init__("/v1")
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                content = self.rfile.read(int(self.headers["content-length"]))
-                status, data, headers = outer.reply(self.path, json.loads(content))
-                if status == 0:
-                    self.close_connection = True
-                    return
-                try:
-                    self.send_response(status)
-                    for key, value in {**headers, "content-length": str(len(data))}.items():
-                        self.send_header(key, value)
-                    self.end_headers()
-                    self.wfile.write(data)
-                except (BrokenPipeError, ConnectionResetError):
-                    pass  # the client did not wait
-
-            def log_message(self, *args: Any) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/v1"
-        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
-        self.thread.start()
-
-    def stop(self) -> None:
-        self.http.shutdown()
-        self.http.server_close()
-        self.thread.join(timeout=60)
-        assert not self.thread.is_alive()
-
-    def reply(self, path: str, document: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+    def answer(
+        self, path: str, document: Any, headers: dict[str, str]
+    ) -> tuple[int, bytes, dict[str, str]] | None:
         assert path == "/v1/chat/completions", path
         fault = self._fault(document)
         whole = json.dumps(self._completion(document)).encode()
@@ -78,7 +48,7 @@ class ChatServer:
         if fault in ("500", "503"):
             return int(fault), b"{}", {}
         if fault == "hang up":
-            return 0, b"", {}
+            return None
         if fault == "cut":
             return 200, whole[: len(whole) // 2], {}
         if fault == "no JSON":

@@ -123,3 +123,9 @@ def make(key: int, outcome: Outcome | None = None) -> Result:
         similarity=0.5 if key % 2 else None,
         note="" if key % 4 != 3 else f"line {key} of the file: broken",
     )
+
+
+def digest(run: Path) -> str:
+    """Of all that a run found."""
+    with closing(RunFile.read(run)) as file:
+        return file.content_digest()

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ import pytest
 
 pytest.importorskip("httpx")
 
+from loopback import LoopbackServer
 from unfooled.core.program import AsyncOracle
 from unfooled.core.victim_oracle import AsyncVictimOracle, oracle_for
 from unfooled.errors import VictimError
@@ -36,7 +36,7 @@ TEXTS = ["a great film", "a dull film", "a film", "", "naïve 🙂", "great grea
 Reply = tuple[int, Any, dict[str, str]]
 
 
-class Server:
+class Server(LoopbackServer):
     """Answers like the fake victim unless `script` has something else to say first."""
 
     def __init__(self) -> None:
@@ -46,41 +46,18 @@ class Server:
         self.times: list[float] = []
         self.form: Callable[[Any], Any] = self.probabilities
         self.pause = 0.0
-        self.drip = 0.0  # seconds between the bytes of a body
         self.busy = self.busiest = 0
         self.lock = threading.Lock()
-        outer = self
+        super().__init__("/classify")
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                content = self.rfile.read(int(self.headers["content-length"]))
-                try:
-                    status, body, headers = outer.reply(json.loads(content), dict(self.headers))
-                except ConnectionAbortedError:  # hang up without a word
-                    self.close_connection = True
-                    return
-                data = body if isinstance(body, bytes) else json.dumps(body).encode()
-                try:
-                    self.send_response(status)
-                    for key, value in {**headers, "content-length": str(len(data))}.items():
-                        self.send_header(key, value)
-                    self.end_headers()
-                    for byte in data if outer.drip else ():
-                        self.wfile.write(bytes([byte]))
-                        time.sleep(outer.drip)
-                    self.wfile.write(b"" if outer.drip else data)
-                except (BrokenPipeError, ConnectionResetError):
-                    pass  # the client did not wait
-
-            def log_message(self, *args: Any) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/classify"
-        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
-        self.thread.start()
+    def answer(
+        self, path: str, document: Any, headers: dict[str, str]
+    ) -> tuple[int, bytes, dict[str, str]] | None:
+        try:
+            status, body, more = self.reply(document, headers)
+        except ConnectionAbortedError:
+            return None
+        return status, body if isinstance(body, bytes) else json.dumps(body).encode(), more
 
     def reply(self, document: Any, headers: dict[str, str]) -> Reply:
         with self.lock:
@@ -98,12 +75,6 @@ class Server:
     def probabilities(self, document: Any) -> Any:
         texts = [tuple(t) if isinstance(t, list) else t for t in document["texts"]]
         return {"model": "fake", "probabilities": FakeVictim().predict(texts).tolist()}
-
-    def stop(self) -> None:
-        self.http.shutdown()
-        self.http.server_close()
-        self.thread.join(timeout=60)
-        assert not self.thread.is_alive()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from unfooled.checks.replay import answers
 from unfooled.core.result import decided
 from unfooled.core.victim import TextValue, Victim
+from unfooled.errors import UserError
 from unfooled.metrics.summary import Rate
 from unfooled.victims.filtering import BLOCKED, LABELS
 
@@ -115,3 +117,15 @@ def recall_at_price(
         recall=Rate.of(sum(score > threshold for score in caught), len(caught)),
         honest=Rate.of(int((others > threshold).sum()), len(others)),
     )
+
+
+def read_lines(path: Path) -> list[TextValue]:
+    """Harmless texts that look bad, one a line of a file."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot be read ({error})", "give a text file, one text a line") from error
+    found: list[TextValue] = [line.strip() for line in lines if line.strip()]
+    if not found:
+        raise UserError(f"{path}: holds no text", "give a text file, one text a line")
+    return found

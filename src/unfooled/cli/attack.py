@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -99,7 +99,13 @@ Examples:
         dataset = _data(self, victim)
         label_map = self.mapped_labels()
         if self.goal:
-            dataset, label_map = _by_filter(dataset, victim, label_map), None
+            from unfooled.data.dataset import Dataset
+            from unfooled.data.filtered import relabelled
+            from unfooled.victims.filtering import Filter
+
+            assert isinstance(dataset, Dataset)
+            assert isinstance(victim, Filter)
+            dataset, label_map = relabelled(dataset, victim, label_map), None
         caps = self.caps()
         if self.dry_run:
             return self._tell_cost(victim, dataset, recipe, label_map, out, caps)
@@ -220,16 +226,6 @@ Examples:
         for constraint in self.constraint:
             recipe = with_constraint(recipe, load_part("constraint", constraint))
         return recipe
-
-
-def _by_filter(data: Examples, victim: Victim, label_map: Mapping[str, str] | None) -> Examples:
-    from unfooled.data.dataset import Dataset
-    from unfooled.data.filtered import relabelled
-    from unfooled.victims.filtering import Filter
-
-    assert isinstance(data, Dataset)
-    assert isinstance(victim, Filter)
-    return relabelled(data, victim, label_map)
 
 
 def _data(options: Attack, victim: Victim) -> Examples:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-import json
-import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import typer
 
 from unfooled.cli.command import argument, option
 from unfooled.cli.options import Output, print_json
 from unfooled.plugins import registry
-
-if TYPE_CHECKING:
-    from unfooled.core.recipe import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +23,12 @@ class Attacks(Output):
     def run(self) -> None:
         from unfooled.core.attack_list import as_text, list_attacks
         from unfooled.core.recipe import all_recipes
+        from unfooled.report.recipes import brief
 
         found = list_attacks(need=self.need, level=self.level, search=self.search)
         if self.json:
             names = {attack.name for attack in found}
-            print_json([_brief(recipe) for recipe in all_recipes() if recipe.name in names])
+            print_json([brief(recipe) for recipe in all_recipes() if recipe.name in names])
             return
         typer.echo(as_text(found))
         if found:
@@ -52,50 +47,17 @@ class Show(Output):
 
     def run(self) -> None:
         from unfooled.core.recipe import load_recipe
+        from unfooled.report.recipes import account, brief, settings_of
 
         recipe = load_recipe(self.name)
         if self.json:
-            print_json(_brief(recipe) | {"settings": recipe.to_json()})
+            print_json(brief(recipe) | {"settings": recipe.to_json()})
             return
         versions = registry.load("attack", recipe.name)
-        typer.echo(_account(recipe))
+        typer.echo(account(recipe))
         typer.echo(f"\nVersions: {', '.join(f'{recipe.name}@{version}' for version in versions)}")
         typer.echo(f"Needs of the victim: {', '.join(recipe.requires()) or 'nothing but decisions'}")
         typer.echo(f"Reads: {', '.join(recipe.oracles()) or 'nothing else'}")
         typer.echo(f"Settings of {recipe.full_name} (change one with --set path=value):")
-        for path, value in _settings(recipe.to_json()):
+        for path, value in settings_of(recipe.to_json()):
             typer.echo(f"  {path} = {value}")
-
-
-def _account(recipe: Recipe) -> str:
-    """The docstring of the recipe's own file: paper, algorithm, versions, differences."""
-    for module in list(sys.modules.values()):
-        recipes = getattr(module, "RECIPES", None)
-        if isinstance(recipes, dict) and recipe in recipes.values() and module.__doc__:
-            return inspect.cleandoc(module.__doc__)
-    return f"{recipe.full_name}: {recipe.summary}\n{recipe.paper}"
-
-
-def _settings(described: Any, path: str = "") -> list[tuple[str, str]]:
-    if isinstance(described, dict):
-        part = str(described.get("part", "")).partition(":")[2]
-        found = [(path, part)] if path else []
-        for name, value in described.items():
-            hidden = not path and name in ("name", "version", "summary", "paper", "needs")
-            if name != "part" and not hidden:
-                found += _settings(value, f"{path}.{name}" if path else name)
-        return found
-    if isinstance(described, list) and any(isinstance(part, dict) for part in described):
-        return [pair for i, part in enumerate(described) for pair in _settings(part, f"{path}.{i}")]
-    return [(path, json.dumps(described))]
-
-
-def _brief(recipe: Recipe) -> dict[str, Any]:
-    return {
-        "name": recipe.full_name,
-        "summary": recipe.summary,
-        "paper": recipe.paper,
-        "needs": list(recipe.requires()),
-        "levels": list(recipe.levels),
-        "asks": recipe.oracles(),
-    }

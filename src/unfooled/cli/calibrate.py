@@ -10,7 +10,6 @@ import typer
 
 from unfooled.cli.command import option
 from unfooled.cli.options import Clean, Data, Output, TrustCode, print_json, slug
-from unfooled.errors import UserError
 from unfooled.plugins import registry
 
 
@@ -41,6 +40,7 @@ Examples:
             Kinds,
             Threshold,
             as_scale,
+            as_window,
             calibrate,
             make_pairs,
             measure,
@@ -52,7 +52,7 @@ Examples:
 
         source = Threshold.parse(self.from_, as_scale(self.scale))
         to_scale = as_scale(self.to_scale or self.scale)
-        window = _window(self.window)
+        window = as_window(self.window)
         data = self.load(self.data, clean=self.clean)
         kinds = cast(Kinds, self.kind)
         nearest = None if kinds == "random" else nearest_of(self.neighbours)
@@ -82,13 +82,3 @@ Examples:
         else:
             print_calibration(Console(), found)
             typer.echo(f"written: {', '.join(str(path) for path in written)}")
-
-
-def _window(given: str) -> int | None:
-    if given.lower() == "none":
-        return None
-    if not given.isdecimal() or int(given) < 1:
-        raise UserError(
-            f"--window {given!r} is no number of words", "write a number, or none for whole texts"
-        )
-    return int(given)

@@ -11,7 +11,7 @@ import typer
 from unfooled.cli.command import Exit, argument, interrupted, option
 from unfooled.cli.options import LabelMap, OneAttack, Output, Thresholds, TrustOptions, print_json, slug
 from unfooled.errors import UserError
-from unfooled.values import listed
+from unfooled.values import listed, numbers
 
 if TYPE_CHECKING:
     from unfooled.core.victim import Victim
@@ -115,7 +115,7 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
                 control=self.control,
                 checks=checks,
                 fresh=fresh,
-                averages=_numbers(self.averages, "--averages"),
+                averages=numbers(self.averages, "--averages"),
                 draws=self.draws,
                 workers=self.where(self.workers),
                 settings=self.settings(),
@@ -133,10 +133,3 @@ Repeat the command to go on after a stop. `unfooled summary OUT/NAME/attack` sho
             print_evaluation(Console(), evaluation)
             typer.echo("\nwritten: " + ", ".join(map(str, files)))
         return Exit.SOME_ERRORS if evaluation.errors else Exit.DONE
-
-
-def _numbers(given: str, option: str) -> list[int]:
-    try:
-        return [int(number) for number in given.split(",") if number.strip()]
-    except ValueError:
-        raise UserError(f"{option} {given!r} is no list of numbers", f"write {option} 4,16") from None

@@ -16,7 +16,6 @@ from unfooled.values import pairs, several
 if TYPE_CHECKING:
     from unfooled.checks.cures import Cure
     from unfooled.checks.payload import Reader
-    from unfooled.core.victim import TextValue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +58,7 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
         from rich.console import Console
 
         from unfooled.checks.canary import Followed, followed, plant
+        from unfooled.checks.false_alarms import read_lines
         from unfooled.checks.guard import LADDER, guard
         from unfooled.checks.mending import Mended, mend
         from unfooled.checks.worst_case import read_stress
@@ -70,6 +70,7 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
         from unfooled.report.sarif import write_sarif
         from unfooled.victims.filtering import Filter
         from unfooled.victims.http.chat import open_chat
+        from unfooled.victims.http.permission import require_allowed
 
         rows = self.rows()
         require_allowed(self.model, allowed=self.i_may_test_this)
@@ -153,35 +154,3 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
         if len(given) == 1 and "=" not in given[0]:
             return dict.fromkeys(several(self.flag), given[0])
         return pairs(given, "--threshold") or None
-
-
-def require_allowed(model: str, *, allowed: bool) -> None:
-    """A host of somebody else is tested only by who says that it may be."""
-    import ipaddress
-    import re
-    from urllib.parse import urlsplit
-
-    found = re.search(r"https?://\S+", model)
-    host = urlsplit(found.group()).hostname if found else None
-    if host is None or allowed or host == "localhost" or host.endswith((".local", ".internal")):
-        return
-    try:
-        private = ipaddress.ip_address(host).is_private
-    except ValueError:
-        private = False
-    if not private:
-        raise UserError(
-            f"{host} is neither this machine nor in a private network, and a test sends it hostile texts",
-            "if its owner allows that, say so: --i-may-test-this",
-        )
-
-
-def read_lines(path: Path) -> list[TextValue]:
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read ({error})", "give a text file, one text a line") from error
-    found: list[TextValue] = [line.strip() for line in lines if line.strip()]
-    if not found:
-        raise UserError(f"{path}: holds no text", "give a text file, one text a line")
-    return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import typer
@@ -117,27 +116,15 @@ their own: --set name=value.
 
 def _show(trained: Trained, options: Train) -> None:
     from unfooled.report.advice import attack_next
-    from unfooled.report.tables import duration
-    from unfooled.training.families import find_family
-    from unfooled.training.trainer import ClassifierFamily
+    from unfooled.report.training import attack_options, score_line
 
     if options.json:
         facts = {"path": str(trained.path), "family": trained.family, "seconds": trained.seconds}
         print_json(facts | {"metrics": trained.metrics})
         return
-    valid = trained.metrics.get("valid")
-    kept = f", epoch {trained.metrics['best_epoch']} kept" if "best_epoch" in trained.metrics else ""
-    score = ""
-    if valid and "bleu" in valid:
-        score = f"validation BLEU {valid['bleu']:.2f}{kept}"
-    elif valid:
-        score = f"validation accuracy {valid['accuracy']:.1%}, macro F1 {valid['macro_f1']:.1%}{kept}"
-    typer.echo(f"{trained.family} trained in {duration(trained.seconds)}{': ' if score else ''}{score}")
+    typer.echo(score_line(trained))
     typer.echo(f"model: {options.out}")
-    told = {"text-column": options.text_column, "label-column": options.label_column, "clean": options.clean}
-    more = "".join(f" --{name} {quote(value)}" for name, value in told.items() if value)
-    if not isinstance(find_family(trained.family), ClassifierFamily):
-        more += " --attack typo"
+    more = attack_options(trained, options.values("text_column", "label_column", "clean"))
     assert options.out is not None
     line = attack_next(options.out, options.data, split=options.split, valid=options.valid, more=more)
     typer.echo(f"try next: {line}")

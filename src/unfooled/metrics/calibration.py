@@ -72,6 +72,16 @@ def as_scale(given: str) -> Scale:
     return cast(Scale, given)
 
 
+def as_window(given: str) -> int | None:
+    if given.lower() == "none":
+        return None
+    if not given.isdecimal() or int(given) < 1:
+        raise UserError(
+            f"--window {given!r} is no number of words", "write a number, or none for whole texts"
+        )
+    return int(given)
+
+
 @dataclass(frozen=True)
 class Calibration:
     """A threshold and its equal, with what they were read from."""
