@@ -96,9 +96,10 @@ def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
 def test_automatic_needs_no_torch_where_no_driver_is() -> None:
     script = (
         "import sys, unfooled\nfrom unfooled.device import resolved\n"
-        "with unfooled.computing('auto'): assert resolved() == 'cpu' and 'torch' not in sys.modules"
+        "with unfooled.computing('auto'): print(resolved(), 'torch' in sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert ran.stdout == "cpu False\n", ran.stderr
 
 
 def test_what_was_said_ends_with_the_block() -> None:
