@@ -280,7 +280,7 @@ def _ray(told: dict[str, Any]) -> str:
         f"\n`bench/ray_workers.py`, one run each: DeepWordBug on a transformer of two layers, results {same}."
         f" Two Ray workers beside one: **{told['cpu_speed_up']:.2f}×** by the CPU seconds of the busiest"
         " worker (goal 1.7×), the most that two free cores could give. Wall seconds are those of a machine"
-        f" with a load of {told['load']:.0f} on two cores, and say little. A victim that costs nothing:"
+        f" with a load of {told['load']:.0f} on two cores. A victim that costs nothing:"
         f" {free['local']:.2f} ms of CPU per example with two local workers, {free['ray']:.2f} ms with two"
         f" Ray workers, all processes of Ray included: {free['overhead']:.2f} ms more (goal 0.5), from runs"
         f" of {free['rows'][0]:,} and {free['rows'][1]:,} examples.\n"
