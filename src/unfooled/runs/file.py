@@ -28,7 +28,7 @@ from unfooled.runs.sealed import DamageError, SealedTable
 SCHEMA_VERSION = 3
 FILE = "run.sqlite"
 JUDGE = "judge"  # the remark of a run whose successes were judged
-REMARK = "remark:"  # how the names of remarks in the header begin (see `remarks.py`)
+REMARK = "remark:"  # how the names of remarks in the header begin (see `notes.py`)
 _COMMIT_RESULTS = 200
 _COMMIT_SECONDS = 0.5
 _PAGE = 500
