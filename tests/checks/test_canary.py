@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from unfooled.checks.canary import canary_of, followed, plant, planted
+from unfooled.checks.canary import canary_of, followed, plant, planted, require_speaking
 from unfooled.checks.guard import PassedText, guard
 from unfooled.checks.suites import Suite, SuiteAttack
 from unfooled.data.dataset import Dataset
@@ -108,7 +108,10 @@ def test_the_model_behind_is_asked_over_http(tmp_path: Path) -> None:
             assert speaker.say(["hello", "there"]) == ["as you wish", "as you wish"]
             server.say = {"message": {"content": None}}
             assert speaker.say(["hello"]) == [None]
-        assert {asked["messages"][1]["content"] for asked in server.asked} == {"hello", "there"}
+            with pytest.raises(VictimError, match="m at home gave no answer"):
+                require_speaking(speaker, "m at home")
+        told = {asked["messages"][1]["content"] for asked in server.asked}
+        assert told == {"hello", "there", "Say hello."}
     finally:
         server.stop()
     with pytest.raises(VictimError, match="names no language model"):

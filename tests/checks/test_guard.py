@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -276,13 +277,18 @@ def test_ladders_fit_the_filter_and_the_reader() -> None:
             attack.recipe()
             assert technique_of(attack.attack).atlas[0] == "AML.T0015"
     assert "smuggle-tags@decoded" not in [attack.attack for attack in load_suite("ladder@1").attacks]
+    for name in ("ladder@decisions", "ladder@program-decisions"):  # the dearest last: a search by decisions
+        assert load_suite(name).attacks[-1].attack == "decision-learner@quick"
 
 
 def test_a_filter_that_only_decides_is_climbed_too(tmp_path: Path) -> None:
     decides = FunctionVictim(lambda texts: [LABELS[score(text) > 0.5] for text in texts], labels=LABELS)
     victim = Filter(decides, ["abuse"])
     result = guard(
-        victim, rows(victim), out=tmp_path, without=["list@paper", "smuggle-homoglyph@confusables"]
+        victim,
+        rows(victim),
+        out=tmp_path,
+        without=["decision-learner@quick", "smuggle-homoglyph@confusables"],
     )
     assert result.suite.startswith("ladder@decisions")
     assert result.passed.value == 1.0
@@ -392,3 +398,16 @@ def test_the_command_writes_all_its_files_and_a_filter_that_loads(tmp_path: Path
     assert "<testsuite" in (tmp_path / "gate.xml").read_text()
     wrong = typed(*command[:5], "--flag", "spam", code=2, cwd=tmp_path)
     assert "no class 'spam'" in wrong.stderr
+
+
+def test_a_model_behind_that_does_not_answer_is_refused_before_any_attack(tmp_path: Path) -> None:
+    (tmp_path / "reviews.csv").write_text("text,label\na superb film,positive\nso bad,negative\n")
+    command = ["guard", "--model", "fake", "--data", "reviews.csv", "--flag", "positive", "--out", "run"]
+    misspelt = typed(*command, "--behind", "openai:m", code=2, cwd=tmp_path)
+    assert "names no language model" in misspelt.stderr
+    with socket.socket() as held:  # a port that is taken, with nobody who listens
+        held.bind(("127.0.0.1", 0))
+        nobody = f"openai:m@http://127.0.0.1:{held.getsockname()[1]}/v1"
+        silent = typed(*command, "--behind", nobody, code=2, cwd=tmp_path)
+    assert "is the server running?" in silent.stderr
+    assert not (tmp_path / "run").exists()

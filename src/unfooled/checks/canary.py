@@ -17,10 +17,11 @@ from typing import Any, Protocol
 
 from unfooled.checks.guard import PassedText
 from unfooled.data.dataset import Dataset
-from unfooled.errors import DataError
+from unfooled.errors import DataError, VictimError
 from unfooled.metrics.summary import Rate
 from unfooled.victims.filtering import LABELS
 
+_GREETING = "Say hello."
 _SYLLABLES = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru", "sa", "te", "vi", "xo", "zu", "ya")
 
 
@@ -65,6 +66,12 @@ def plant(data: Dataset, *, seed: int = 0) -> Dataset:
             text = example.text().string
             rows.append((planted(text, seed) if example.label else text, LABELS[example.label]))
     return Dataset.from_pairs(rows, labels=LABELS, name=data.name)
+
+
+def require_speaking(behind: Speaker, name: str) -> None:
+    """Ask once before anything is attacked: hours later is too late to learn that nobody answers."""
+    if behind.say([_GREETING]) == [None]:
+        raise VictimError(f"{name} gave no answer to one question", "start its server, then repeat this")
 
 
 def followed(examples: Sequence[PassedText], behind: Speaker, *, seed: int = 0) -> Followed:

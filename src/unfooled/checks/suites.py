@@ -112,6 +112,7 @@ _PROBABILITIES, _GRADIENTS = ("probabilities",), ("probabilities", "gradients")
 _SPELLING, _MORE_SPELLING = SuiteAttack("deepwordbug@textattack"), SuiteAttack("deepwordbug@paper")
 _SYNONYMS = SuiteAttack("textfooler@textattack")
 _ONE_SYNONYM = SuiteAttack("list@paper")  # one word at a time, whatever the scores say
+_BY_DECISIONS = SuiteAttack("decision-learner@quick")  # a search for synonyms that needs no scores
 # Dearest by far, so they get what is left.
 _LANGUAGE_MODEL = (SuiteAttack("bae-r@textattack"), SuiteAttack("bae-r-and-i@cosine"))
 
@@ -152,7 +153,7 @@ DECISIONS = _by_version(
         "for a model that only decides: a first word of another class, disguises, synonyms by search",
         # The search is most of what is left where a filter undoes disguises.
         *_ONE_QUERY,
-        SuiteAttack("decision-learner@quick"),
+        _BY_DECISIONS,
     ),
     _suite(
         "decisions@2",
@@ -234,15 +235,15 @@ LADDER = _by_version(
     ),
     _suite(
         "ladder@decisions",
-        "as ladder@1 for a filter that only says yes or no: disguises, single synonyms",
+        "as ladder@1 for a filter that only says yes or no: disguises, synonyms by search",
         *_DISGUISES,
-        _ONE_SYNONYM,
+        _BY_DECISIONS,
     ),
     _suite(
         "ladder@program-decisions",
         "as ladder@decisions, with hidden text: for a filter before a language model",
         *_HIDDEN,
         *_DISGUISES,
-        _ONE_SYNONYM,
+        _BY_DECISIONS,
     ),
 )

@@ -49,7 +49,7 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
     price: float = option(0.01, "Most that --fix may add to the false positives.", min=0.0, max=1.0)
     sarif: Path | None = option(None, "Also write SARIF 2.1.0 here, for code hosts.")
     most: float = option(0.1, "SARIF: share that may get through before it is an error.", min=0.0, max=1.0)
-    examples: int = option(0, "CureTexts that got through to show on the page; they may be vile.", min=0)
+    examples: int = option(0, "Texts that got through to show on the page; they may be vile.", min=0)
     eval_results: Path | None = option(None, "Also write Hugging Face's evaluation results here (YAML).")
     eval_dataset: str | None = option(None, "Hub id of the data set, for --eval-results.")
     i_may_test_this: bool = option(False, "The owner of the host allows the test.")
@@ -57,7 +57,7 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
     def run(self) -> int:
         from rich.console import Console
 
-        from unfooled.checks.canary import Followed, followed, plant
+        from unfooled.checks.canary import Followed, followed, plant, require_speaking
         from unfooled.checks.false_alarms import read_lines
         from unfooled.checks.guard import LADDER, guard
         from unfooled.checks.mending import Mended, mend
@@ -82,6 +82,8 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
         if self.behind:
             require_allowed(self.behind, allowed=self.i_may_test_this)
             labelled = plant(labelled, seed=self.seed)
+            with open_chat(self.behind) as speaker:
+                require_speaking(speaker, self.behind)
         options: dict[str, Any] = {
             "suite": self.suite,
             "reader": self._reader(),

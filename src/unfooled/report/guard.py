@@ -183,7 +183,7 @@ def write_page(
     obeyed: Followed | None = None,
     examples: int = 0,
 ) -> Path:
-    """One page that asks nobody for anything. CureTexts are shown on request alone: they may be vile."""
+    """One page that asks nobody for anything. Texts are shown on request alone: they may be vile."""
     tables = [
         ("What gets through, cheapest first", RUNGS, rung_rows(result), "Each got what was still blocked."),
         ("Technique by number", NUMBERS, number_rows(result), VERSIONS),

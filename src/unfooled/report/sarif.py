@@ -71,7 +71,7 @@ def _rule(technique: Technique, severity: str) -> dict[str, Any]:
         "name": "".join(part.capitalize() for part in technique.id.split("-")),
         "shortDescription": {"text": f"The filter is evaded by {technique.title}"},
         "fullDescription": {
-            "text": f"CureTexts that the filter catches get through it when rewritten: {technique.title}."
+            "text": f"Texts that the filter catches get through it when rewritten: {technique.title}."
         },
         "helpUri": HOME + technique.atlas[-1],
         "defaultConfiguration": {"level": "warning"},
