@@ -25,6 +25,7 @@ from unfooled.runs.export import export
 from unfooled.runs.file import RunFile
 from unfooled.runs.rows import to_result, to_row
 from unfooled.text import Edit
+from unfooled.training.class_words import count_class_words
 from unfooled.victims.fake import FakeVictim
 
 COUNTS = dict.fromkeys("so cool good flight the not late text really".split(), 100_000)  # noqa: SIM905
@@ -74,7 +75,7 @@ def test_a_whole_tweet() -> None:
 
 def test_steps_are_made_in_one_order_whatever_the_order_they_are_named_in() -> None:
     assert steps_named("spaces, handles") == ("handles", "spaces")
-    assert steps_named("tweets") == steps_named(["handles", "tweets"]) == GROUPS["tweets"] == tuple(STEPS)
+    assert steps_named("tweets") == steps_named(["handles", "tweets"]) == GROUPS["tweets"]
     with pytest.raises(UnknownNameError, match="did you mean tweets"):
         steps_named("tweet")
 
@@ -179,9 +180,9 @@ def test_rows_are_cleaned_as_they_are_read_and_keep_what_they_were() -> None:
     assert first.uncleaned == (("text", ROWS[0][0]),)
     assert (second.content, second.uncleaned) == ((("text", "a dull film"),), ())
     assert "nothing is left after cleaning" in third.problem
-    assert found.aligned(("negative", "positive")).cleaning == tuple(STEPS)
+    assert found.aligned(("negative", "positive")).cleaning == GROUPS["tweets"]
     assert found.fingerprint() != plain.fingerprint() != plain.cleaned("links").fingerprint()
-    assert found.fingerprint() == plain.cleaned(list(STEPS)).fingerprint()
+    assert found.fingerprint() == plain.cleaned(list(GROUPS["tweets"])).fingerprint()
 
 
 def test_every_field_of_a_pair_is_cleaned() -> None:
@@ -240,7 +241,7 @@ def test_results_with_originals_survive_the_run_file() -> None:
 
 
 def test_edits_are_shown_on_the_original_with_insertions_and_deletions() -> None:
-    steps = tuple(STEPS)
+    steps = GROUPS["tweets"]
     original, cleaned = "@x sooo late today!", "so late today!"
     assert clean(original, steps).text == cleaned
     base = Result(
@@ -259,3 +260,17 @@ def test_edits_are_shown_on_the_original_with_insertions_and_deletions() -> None
     assert shown == "@x sooo very late !"
     changed = replace(base, fields=(("text", "another version's text"),), edits=edits)
     assert as_written(changed, steps) == base.perturbed
+
+
+def test_of_a_review_letters_digits_and_blanks_are_left() -> None:
+    assert clean("Don't!<br /><br />It's 4/10 -- dull.", "reviews").text == "Dont Its 410 dull"
+
+
+@pytest.mark.slow
+def test_the_strongest_words_of_the_lstm_paper(shared_data: Path) -> None:
+    """Exactly its ten, in its order. They are of whole reviews: cut at 250 words, others come first."""
+    words = count_class_words(load_data(shared_data / "imdb", split="train", clean="reviews"))
+    negative, positive = ([word for word, _ in words.strongest(label, 5)] for label in (0, 1))
+    assert words.labels == ("negative", "positive")
+    assert positive == ["edie", "antwone", "din", "gunga", "yokai"]
+    assert negative == ["boll", "410", "uwe", "tashan", "hobgoblins"]

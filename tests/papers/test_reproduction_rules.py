@@ -11,7 +11,18 @@ import pytest
 
 from stored_runs import on_text
 from unfooled.core.result import REFERENCE, Result
-from unfooled.papers.claims import All, AtLeast, Claim, ClaimRule, EachAtMost, More, Near, Unmeasured
+from unfooled.papers.claims import (
+    All,
+    AtLeast,
+    Claim,
+    ClaimRule,
+    EachAtMost,
+    Judgement,
+    More,
+    Near,
+    Unmeasured,
+    with_holm,
+)
 from unfooled.papers.findings import (
     Findings,
     IntervalEstimate,
@@ -21,6 +32,7 @@ from unfooled.papers.findings import (
     shown,
     value_of,
 )
+from unfooled.papers.plans import NAMES, find_paper
 from unfooled.papers.runner import Done
 from unfooled.papers.stages import (
     AttackStage,
@@ -157,6 +169,82 @@ def test_what_no_stage_measured_is_said() -> None:
     assert claim.judge(Known()).status == "not measured"
     assert claim.judge(Known()).measured == "needs a moon"
     assert Claim("y", "It is so.", "–", "how", Unmeasured()).judge(Known()).status == "not measured"
+
+
+def test_a_stand_in_that_decides_makes_figures_not_comparable() -> None:
+    claim = Claim("x", "It is so.", "–", "how", AtLeast(A, 0.66), decided_by=("small model",))
+    judged = claim.judge(Known(a=yes(40, 10)), {"small model"})
+    assert (judged.status, judged.rule) == ("not comparable", "holds")
+    assert claim.judge(Known(a=yes(40, 10)), {"other data"}).status == "holds"
+
+
+def test_the_p_value_is_the_level_at_which_a_rule_is_just_decided() -> None:
+    exact = Claim("x", "s", "–", "how", More(A, B)).judge(Known(a=yes(9, 1), b=yes(1, 9)))
+    assert exact.p == pytest.approx(2 / 2**8, abs=1e-6)  # McNemar's, eight to none
+    # 60 of 100 against one half: two standard errors of the score test.
+    assert Claim("x", "s", "–", "how", AtLeast(A, 0.5)).judge(Known(a=yes(60, 40))).p == pytest.approx(
+        0.0455, abs=1e-4
+    )
+    few = Claim("x", "s", "–", "how", AtLeast(A, 0.5)).judge(Known(a=yes(5, 0)))
+    assert few.p == 1.0
+    parts = All((AtLeast(A, 0.5, most=True), AtLeast(A, 0.1)))
+    assert Claim("x", "s", "–", "how", parts).judge(Known(a=yes(60, 40))).p == pytest.approx(0.091, abs=1e-3)
+
+
+def test_holm_stops_at_the_first_that_fails() -> None:
+    claim = Claim("x", "s", "–", "how", Unmeasured())
+    given = [
+        Judgement("holds", p=0.04),
+        Judgement("does not hold", p=0.001),
+        Judgement("holds", p=0.03),
+        Judgement("not comparable", p=0.0001, rule="holds"),
+        Judgement("not measured"),
+    ]
+    after = [one.holm for _, one in with_holm([(claim, one) for one in given])]
+    assert after == ["not decided", "does not hold", "not decided", None, None]  # 3 · .001, then 2 · .03
+
+
+EXTREMES = (yes(400, 0), yes(0, 400), [1000.0] * 400, [0.5] * 400)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_rule_can_hold_and_can_fail(name: str) -> None:
+    """Fed with extreme figures: no claim is decided before anything is measured."""
+    for claim in find_paper(name).claims:
+        quantities = list(dict.fromkeys(claim.rule.quantities()))
+        if not quantities:
+            assert claim.needs
+            continue
+        middles = [[value] * 400 for value in (0.02, 0.1, 0.3, 1.0, 2.0, 5.0)]
+        shapes = [*EXTREMES, yes(40, 360), yes(100, 300), *middles]
+        firsts = {part.first for part in _parts(claim.rule) if isinstance(part, More | Near)}
+        seen = {
+            claim.rule.judge(Fed({one: high if one in firsts else low for one in quantities})).status
+            for high in shapes
+            for low in shapes
+        }
+        # Where one quantity is the first of a part and the second of another, a falling chain is needed.
+        chain = {
+            one: yes(400 - 400 * at // len(quantities), 400 * at // len(quantities))
+            for at, one in enumerate(quantities)
+        }
+        seen.add(claim.rule.judge(Fed(chain)).status)
+        assert {"holds", "does not hold"} <= seen, claim.name
+
+
+def _parts(rule: ClaimRule) -> list[ClaimRule]:
+    return [part for one in rule.rules for part in _parts(one)] if isinstance(rule, All) else [rule]
+
+
+class Fed(Findings):
+    """Findings whose numbers are given for each quantity."""
+
+    def __init__(self, fed: dict[Quantity, list[float]]) -> None:
+        super().__init__({})
+        self.fed = fed
+
+    def values(self, quantity: Quantity) -> dict[int, float]:
+        return dict(enumerate(self.fed[quantity]))
 
 
 def test_independent_samples_add_their_distances() -> None:

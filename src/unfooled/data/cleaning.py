@@ -160,6 +160,8 @@ _LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _TOKEN = re.compile(r"(?<![\w@#])\w+(?:['’]\w+)*(?!\w)")
 _LONG = re.compile(r"([^\W\d_])\1{2,}", re.I)
 _SPACE = re.compile(r"\s+")
+_BREAK = re.compile(r"<br\s*/?>", re.I)
+_MARK = re.compile(r"[^A-Za-z0-9 ]+")
 
 
 def _entities(text: str) -> Iterator[Edit]:
@@ -173,6 +175,10 @@ def _dropped(pattern: re.Pattern[str]) -> Step:
         return ((*found.span(), "") for found in pattern.finditer(text))
 
     return step
+
+
+def _breaks(text: str) -> Iterator[Edit]:
+    return ((*found.span(), " ") for found in _BREAK.finditer(text))
 
 
 def _hashtags(text: str) -> Iterator[Edit]:
@@ -229,6 +235,8 @@ def _spaces(text: str) -> Iterator[Edit]:
 
 # In the order in which they are made: a link may hold an entity, a hashtag a word to mend.
 STEPS: dict[str, Step] = {
+    "line-breaks": _breaks,
+    "marks": _dropped(_MARK),
     "entities": _entities,
     "links": _dropped(_LINK),
     "handles": _dropped(_HANDLE),
@@ -239,4 +247,7 @@ STEPS: dict[str, Step] = {
     "spelling": _spelling,
     "spaces": _spaces,
 }
-GROUPS: dict[str, tuple[str, ...]] = {"tweets": tuple(STEPS)}
+GROUPS: dict[str, tuple[str, ...]] = {
+    "tweets": tuple(name for name in STEPS if name not in ("line-breaks", "marks")),
+    "reviews": ("line-breaks", "marks", "spaces"),  # letters, digits and blanks are left
+}

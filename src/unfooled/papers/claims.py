@@ -2,19 +2,24 @@
 
 A rule looks at 95 % intervals. It says `holds` or `does not hold` only where the whole interval does, and
 otherwise, and of fewer than six rows, `not decided`: more rows would tell. What no stage measured is `not
-measured`.
+measured`. Where something of ours that stands in for the paper's is known to decide the outcome, the figures
+are `not comparable`, whatever the rule says of them.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol, get_args
 
 from unfooled.papers.findings import FEWEST, Findings, IntervalEstimate, PairedDifference, Quantity, shown
 
 LEVEL = 0.05
-Status = Literal["holds", "does not hold", "not decided", "not measured"]
+_HALVINGS = 24  # of the levels between 0 and 1: a p-value to seven places
+Status = Literal["holds", "does not hold", "not decided", "not measured", "not comparable"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+DECIDED: tuple[Status, ...] = ("holds", "does not hold")
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,9 @@ class Judgement:
     short: str = ""  # the figures alone, for one line
     parts: tuple[Judgement, ...] = ()
     earlier: str = ""  # the commit of the page that it was taken over from
+    rule: Status | None = None  # what the rule says of figures that are not comparable
+    p: float | None = None  # of the rule: the level at which it would just be decided
+    holm: Status | None = None  # with the correction for the number of the paper's claims
 
 
 class ClaimRule(Protocol):
@@ -36,7 +44,11 @@ class ClaimRule(Protocol):
 
 @dataclass(frozen=True)
 class Claim:
-    """`how` says what was measured on what; `needs`, what a stage that is not there would need."""
+    """`how` says what was measured on what; `needs`, what a stage that is not there would need.
+
+    `substitutions` name those of the plan that could explain a difference, `decided_by` those that are known
+    to decide the outcome: the figures are not comparable with the paper's where the plan has one of them.
+    """
 
     name: str
     sentence: str
@@ -45,15 +57,21 @@ class Claim:
     rule: ClaimRule
     needs: str = ""
     artefact: str = ""  # why the paper's number is none, where it is none
+    substitutions: tuple[str, ...] = ()
+    decided_by: tuple[str, ...] = ()
 
-    def judge(self, findings: Findings) -> Judgement:
+    def judge(self, findings: Findings, substituted: Collection[str] = ()) -> Judgement:
+        """`substituted` names what the plan puts in the place of the paper's."""
         missing = [quantity.stage for quantity in self.rule.quantities() if not findings.has(quantity)]
         if missing or not self.rule.quantities():
             return Judgement(
                 "not measured",
                 f"needs {self.needs}" if self.needs else "no such run at this scale, or not yet",
             )
-        return self.rule.judge(findings)
+        judged = replace(self.rule.judge(findings), p=p_value(self.rule, findings))
+        if any(name in substituted for name in self.decided_by):
+            return replace(judged, status="not comparable", rule=judged.status)
+        return judged
 
 
 @dataclass(frozen=True)
@@ -73,7 +91,7 @@ class More:
     def judge(self, findings: Findings) -> Judgement:
         found = findings.difference(self.first, self.second, paired=self.paired, scale=self.times)
         status = beyond(found.estimate, self.by)
-        if found.p is not None and not self.by and found.p >= LEVEL:
+        if found.p is not None and not self.by and found.p >= 1 - findings.confidence:
             status = "not decided"  # of few rows the exact test is the stricter one
         return _of_two(status, found, self.names, "against", self.times)
 
@@ -172,6 +190,50 @@ class Unmeasured:
 
     def judge(self, findings: Findings) -> Judgement:
         return Judgement("not measured")
+
+
+def p_value(rule: ClaimRule, findings: Findings) -> float | None:
+    """The smallest level at which the rule is still decided; None for what is computed, not sampled.
+
+    One part that fails is enough for a rule of several to fail: that p-value is multiplied by their number.
+    """
+
+    def judged(level: float) -> Judgement:
+        return rule.judge(findings.at(1 - level))
+
+    if isinstance(rule, EachAtMost):
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if judged(middle).status in DECIDED else (middle, high)
+    if high == 1.0:
+        return 1.0
+    last = judged(high)
+    return min(1.0, high * max(1, len(last.parts))) if last.status == "does not hold" else high
+
+
+def with_holm(
+    judged: Sequence[tuple[Claim, Judgement]], level: float = LEVEL
+) -> list[tuple[Claim, Judgement]]:
+    """Beside each judgement, what is left of it when all claims of the paper are tested at once (Holm 1979).
+
+    The family are the claims with a p-value whose figures are comparable.
+    """
+    family = [
+        at
+        for at, (_, one) in enumerate(judged)
+        if one.p is not None and one.status not in ("not comparable", "not measured")
+    ]
+    kept = dict.fromkeys(family, False)
+    for passed, at in enumerate(sorted(family, key=lambda at: judged[at][1].p or 0.0)):
+        if (judged[at][1].p or 0.0) * (len(family) - passed) >= level:
+            break
+        kept[at] = True
+    return [
+        (claim, replace(one, holm=one.status if kept[at] else "not decided") if at in kept else one)
+        for at, (claim, one) in enumerate(judged)
+    ]
 
 
 def beyond(found: IntervalEstimate, bound: float) -> Status:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from unfooled.papers.claims import STATUSES
 from unfooled.report.diffs import visible
 from unfooled.report.templates import page_file
 
@@ -45,7 +46,8 @@ class Image:
 
 _STYLE = """figure img { max-width: 100%; background: #fff; }
 th { overflow-wrap: normal; }
-.holds, .does-not-hold, .not-decided, .not-measured { white-space: nowrap; font-weight: 600; }
+.holds, .does-not-hold, .not-decided, .not-measured,
+.not-comparable { white-space: nowrap; font-weight: 600; }
 .holds { color: var(--good); } .does-not-hold { color: var(--bad); } .not-decided { color: var(--middling); }
 """
 
@@ -113,8 +115,7 @@ def _html(block: Block) -> str:
 
 
 def _td(cell: str) -> str:
-    known = ("holds", "does not hold", "not decided", "not measured")
-    mark = f' class="{cell.replace(" ", "-")}"' if cell in known else ""
+    mark = f' class="{cell.replace(" ", "-")}"' if cell in STATUSES else ""
     return f"<td{mark}>{_inline(cell)}</td>"
 
 

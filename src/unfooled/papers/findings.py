@@ -6,8 +6,9 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,9 +81,16 @@ class IntervalEstimate:
 class Findings:
     """What the finished stages say."""
 
-    def __init__(self, done: Mapping[str, Done]) -> None:
+    def __init__(self, done: Mapping[str, Done], confidence: float = 0.95) -> None:
         self.done = done
+        self.confidence = confidence
         self._results: dict[str, list[Result]] = {}
+
+    def at(self, confidence: float) -> Self:
+        """The same figures with wider or narrower intervals."""
+        other = copy(self)
+        other.confidence = confidence
+        return other
 
     def has(self, *quantities: Quantity) -> bool:
         return all(name in self.done for quantity in quantities for name in quantity.stages())
@@ -148,7 +156,7 @@ class Findings:
     # -- with their uncertainty --------------------------------------------------------------------------
 
     def estimate(self, quantity: Quantity) -> IntervalEstimate:
-        return estimated(list(self.values(quantity).values()), quantity.unit)
+        return estimated(list(self.values(quantity).values()), quantity.unit, self.confidence)
 
     def difference(
         self, first: Quantity, second: Quantity, *, paired: bool | None = None, scale: float = 1.0
@@ -160,25 +168,35 @@ class Findings:
             paired = len(shared) >= 0.5 * min(len(here), len(there)) and len(shared) > 1
         if paired:
             return PairedDifference.paired(
-                [here[key] for key in shared], [there[key] for key in shared], scale, first.unit
+                [here[key] for key in shared],
+                [there[key] for key in shared],
+                scale,
+                first.unit,
+                self.confidence,
             )
         return PairedDifference.apart(self.estimate(first), self.estimate(second), scale)
 
 
-def estimated(sample: list[float], unit: str = "") -> IntervalEstimate:
+def estimated(sample: list[float], unit: str = "", confidence: float = 0.95) -> IntervalEstimate:
     """Wilson's interval for a share of yes and no, Student's with Hall's correction for anything else."""
     if not sample:
         return IntervalEstimate(math.nan, math.nan, math.nan, 0, unit)
     decisions = unit == "%" and set(sample) <= {0.0, 1.0}
-    low, high = wilson(int(sum(sample)), len(sample)) if decisions else interval_of_enough(sample)
+    low, high = (
+        wilson(int(sum(sample)), len(sample), confidence)
+        if decisions
+        else interval_of_enough(sample, confidence)
+    )
     if unit == "%":
         low, high = max(0.0, low), min(1.0, high)
     return IntervalEstimate(float(np.mean(sample)), low, high, len(sample), unit)
 
 
-def interval_of_enough(sample: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
+def interval_of_enough(
+    sample: Sequence[float] | NDArray[np.float64], confidence: float = 0.95
+) -> tuple[float, float]:
     """Of a mean; fewer than `FEWEST` rows leave everything possible."""
-    return mean_interval(sample) if len(sample) >= FEWEST else (-math.inf, math.inf)
+    return mean_interval(sample, confidence=confidence) if len(sample) >= FEWEST else (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -193,16 +211,22 @@ class PairedDifference:
 
     @classmethod
     def paired(
-        cls, left: list[float], right: list[float], scale: float = 1.0, unit: str = ""
+        cls,
+        left: list[float],
+        right: list[float],
+        scale: float = 1.0,
+        unit: str = "",
+        confidence: float = 0.95,
     ) -> PairedDifference:
-        sides = estimated(left, unit), estimated(right, unit)
+        sides = estimated(left, unit, confidence), estimated(right, unit, confidence)
         if not left:
             return cls(*sides, IntervalEstimate(math.nan, -math.inf, math.inf, 0, unit), True)
         first, second = np.asarray(left), scale * np.asarray(right)
         differences = first - second
         decisions = unit == "%" and set(left) | set(right) <= {0.0, 1.0}
         # The score interval is for differences of decisions.
-        low, high = paired_difference(differences) if decisions else interval_of_enough(differences)
+        interval = paired_difference if decisions else interval_of_enough
+        low, high = interval(differences, confidence)
         p = None
         if decisions and scale == 1.0:
             p = mcnemar(int((differences > 0).sum()), int((differences < 0).sum()))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.papers.carry_out import MODEL, seconds_of
-from unfooled.papers.claims import Claim, Judgement
+from unfooled.papers.claims import LEVEL, Claim, Judgement
 from unfooled.papers.document import Block, Bullets, Grid, Heading, Image, Paragraph
 from unfooled.papers.findings import Findings, shown
 from unfooled.papers.paper import Cell, Paper, Plan, Scale, Table
@@ -20,8 +20,9 @@ _LEGEND = (
     "six rows, it is not decided by this sample. Differences are taken row by row where both sides have the "
     "same rows. Intervals are Wilson's for rates, Tango's for paired differences of decisions, and "
     "Student's with Hall's correction for means; p is McNemar's. Intervals cover the choice of rows, not "
-    "that of training seeds: each model was trained once. Each claim is judged by itself, at 5 %: of many "
-    "claims a few are judged wrongly by chance."
+    "that of training seeds: each model was trained once. Each claim is judged by itself, at 5 %; beside it "
+    "stands what is left when all comparable claims of the paper are tested at once (Holm). A claim is not "
+    "comparable where something that stands in for the paper's is known to decide the outcome."
 )
 
 
@@ -33,22 +34,35 @@ def page(
     judged: list[tuple[Claim, Judgement]],
     pictures: list[tuple[str, Path]],
     origin: dict[str, Any],
+    looks: int = 1,
 ) -> list[Block]:
     blocks: list[Block] = [
         Heading(paper.title, 1),
         Paragraph(f"{paper.citation}. Scale: `{scale}`. Made by `unfooled reproduce {paper.name}`."),
-        Paragraph(f"**{tally(judged)}** {_LEGEND}"),
+        Paragraph(f"**{tally(judged)}** {_LEGEND}{_looked(looks)}"),
         Heading("Claims"),
         Grid(
-            ("claim", "paper", "measured", "judgement"),
+            ("claim", "paper", "measured", "judgement", "Holm", "stands on"),
             [
-                (claim.sentence, claim.paper, judgement.short or judgement.measured, judgement.status)
+                (
+                    claim.sentence,
+                    claim.paper,
+                    judgement.short or judgement.measured,
+                    judgement.status,
+                    judgement.holm or "–",
+                    ", ".join(_stands_on(claim, plan)) or "–",
+                )
                 for claim, judgement in judged
             ],
         ),
         Heading("How each was measured"),
         Bullets([line for claim, judgement in judged for line in _details(claim, judgement)]),
     ]
+    if plan.substitutions:
+        blocks += [
+            Heading("What stands in for the paper's"),
+            Bullets([f"**{name}**: {sentence}" for name, sentence in plan.substitutions]),
+        ]
     for table in paper.tables:
         blocks += _table(table, findings)
     if paper.artefacts:
@@ -72,13 +86,29 @@ def tally(judged: list[tuple[Claim, Judgement]]) -> str:
     decided = counted["holds"] + counted["does not hold"]
     return (
         f"{len(judged)} claims: {counted['holds']} hold, {counted['does not hold']} do not hold, "
-        f"{counted['not decided']} not decided, {counted['not measured']} not measured "
-        f"({decided} of {len(judged)} decided)."
+        f"{counted['not decided']} not decided, {counted['not measured']} not measured, "
+        f"{counted['not comparable']} not comparable "
+        f"({decided} of {len(judged) - counted['not comparable']} comparable ones decided)."
     )
+
+
+def _looked(looks: int) -> str:
+    if looks == 1:
+        return ""
+    return (
+        f" {looks} plans of different sizes were looked at one after the other: Holm's correction is made at "
+        f"{100 * LEVEL / looks:.2g} % for that."
+    )
+
+
+def _stands_on(claim: Claim, plan: Plan) -> list[str]:
+    return [name for name, _ in plan.substitutions if name in (*claim.decided_by, *claim.substitutions)]
 
 
 def _details(claim: Claim, judgement: Judgement) -> list[str]:
     head = f"**{claim.name}** ({judgement.status}). {claim.how[:1].upper()}{claim.how[1:]}."
+    if judgement.rule:
+        head += f" By itself the rule says: {judgement.rule}."
     if judgement.earlier:
         head += f" Measured earlier (commit {judgement.earlier}); its stages are not in the tables below."
     if claim.artefact:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar, get_args
 
+from unfooled.core.victim import digest
 from unfooled.errors import UserError
 from unfooled.papers.claims import Claim
 from unfooled.papers.findings import Quantity
-from unfooled.papers.stages import Stage
+from unfooled.papers.stages import Stage, described
 
 Scale = Literal["smoke", "small", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
@@ -18,11 +20,19 @@ Size = TypeVar("Size")
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is done at one scale. `settings` are sentences on how, `differs` on why numbers may differ."""
+    """What is done at one scale. `settings` are sentences on how, `differs` on why numbers may differ.
+
+    `substitutions` are names and sentences of what stands in for the paper's; claims refer to the names.
+    """
 
     stages: tuple[Stage, ...]
     settings: tuple[str, ...]
     differs: str
+    substitutions: tuple[tuple[str, str], ...] = ()
+
+    def fingerprint(self) -> str:
+        """Of its stages, and so of its sizes: a sample that grew after a look at it is another plan."""
+        return digest(json.dumps([described(stage) for stage in self.stages], sort_keys=True))
 
 
 def by_scale(
@@ -32,11 +42,20 @@ def by_scale(
     paper: Size,
     *how_paper: str,
     why_paper: str = "Other seeds and library versions.",
+    substitutions: tuple[tuple[str, str], ...] = (),
 ) -> Callable[[Scale], Plan]:
-    """Plans of sizes, `settings` and `differs`; the smoke test only shows that every stage can be done."""
+    """Plans of sizes, `settings` and `differs`; the smoke test only shows that every stage can be done.
+
+    `substitutions` are those of the small scale.
+    """
     tiny = (smoke, ("Tiny models and texts.",), "Nothing is meant.")
     plans = {
-        scale: Plan(stages=stages(size), settings=how, differs=why)
+        scale: Plan(
+            stages=stages(size),
+            settings=how,
+            differs=why,
+            substitutions=substitutions if scale == "small" else (),
+        )
         for scale, (size, how, why) in zip(SCALES, (tiny, small, (paper, how_paper, why_paper)), strict=True)
     }
     return plans.__getitem__

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.errors import UserError
-from unfooled.papers.claims import Claim, Judgement
+from unfooled.papers.claims import DECIDED, LEVEL, Claim, Judgement, with_holm
 from unfooled.papers.document import Grid, to_html, to_markdown
 from unfooled.papers.findings import Findings
 from unfooled.papers.pages import page
@@ -22,7 +22,7 @@ from unfooled.papers.workers import helpers
 from unfooled.runs.workers.where import Workers
 
 SUMMARY = "README.md"  # what a folder shows first
-_JUDGED = ("claim", "paper", "measured", "judgement")
+_JUDGED = ("claim", "paper", "measured", "judgement", "Holm", "stands on")
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Reproduction:
     files: tuple[Path, ...]
     errors: int  # rows that ended in an error
     commit: str = ""
+    plan: str = ""  # its fingerprint
+    looks: int = 1  # plans that were looked at, this one included
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -44,6 +46,8 @@ class Reproduction:
             "scale": self.scale,
             "errors": self.errors,
             "commit": self.commit,
+            "plan": self.plan,
+            "looks": self.looks,
             "claims": [
                 {
                     "name": claim.name,
@@ -54,6 +58,10 @@ class Reproduction:
                     "short": judgement.short or judgement.measured,
                     "judgement": judgement.status,
                     "artefact": claim.artefact,
+                    "substitutions": [*claim.decided_by, *claim.substitutions],
+                    **({"rule": judgement.rule} if judgement.rule else {}),
+                    **({"p": judgement.p} if judgement.p is not None else {}),
+                    **({"holm": judgement.holm} if judgement.holm else {}),
                     **({"earlier": judgement.earlier} if judgement.earlier else {}),
                 }
                 for claim, judgement in self.judged
@@ -102,18 +110,21 @@ def reproduce(
     if not done:
         raise UserError(f"{runner.work} holds nothing of {chosen.name} yet", "run it without --so-far")
     findings = Findings(done)
-    judged = [(claim, claim.judge(findings)) for claim in chosen.claims]
+    earlier = _read(folder / f"{chosen.name}.json")
+    looks = _looks(earlier, plan)
+    judged = [(claim, claim.judge(findings, dict(plan.substitutions))) for claim in chosen.claims]
+    judged = with_holm(judged, LEVEL / looks)
     if so_far:
-        judged = _with_earlier(judged, _read(folder / f"{chosen.name}.json"))
+        judged = _with_earlier(judged, earlier)
     drawn = [
         (picture.title, draw(picture, findings, folder / "figures", chosen.name))
         for picture in chosen.pictures
     ]
     pictures = [(title, path) for title, path in drawn if path]
     origin = provenance()
-    blocks = page(chosen, size, plan, findings, judged, pictures, origin)
+    blocks = page(chosen, size, plan, findings, judged, pictures, origin, looks)
     errors = sum(findings.errors(name) for name in findings.done)
-    found = Reproduction(chosen, size, tuple(judged), (), errors, origin["commit"])
+    found = Reproduction(chosen, size, tuple(judged), (), errors, origin["commit"], plan.fingerprint(), looks)
     files = {
         f"{chosen.name}.md": to_markdown(blocks, folder),
         f"{chosen.name}.html": to_html(blocks, chosen.title),
@@ -123,6 +134,12 @@ def reproduce(
         (folder / name).write_text(content, encoding="utf-8")
     written = (*(folder / name for name in files), *(path for _, path in pictures))
     return replace(found, files=written)
+
+
+def _looks(page: dict[str, Any], plan: Plan) -> int:
+    """A page of another plan was a look at its figures: what comes after is tested more strictly."""
+    before = int(page.get("looks", 1))
+    return before + int(bool(page.get("plan")) and page["plan"] != plan.fingerprint())
 
 
 def _useful(workers: int, plan: Plan, runner: StageRunner) -> int:
@@ -183,6 +200,9 @@ def _with_earlier(
             claim["judgement"],
             claim["measured"],
             claim["short"],
+            rule=claim.get("rule"),
+            p=claim.get("p"),
+            holm=claim.get("holm"),
             earlier=claim.get("earlier") or page.get("commit") or "unknown",
         )
         for claim in claims
@@ -209,7 +229,7 @@ def write_summary(out: str | Path = "reproduction") -> str:
 
 def summary(folder: Path) -> str:
     rows: list[Sequence[str]] = []
-    decided = 0
+    decided = comparable = 0
     for name in NAMES:
         told = _read(folder / f"{name}.json")
         for claim in told.get("claims", ()):
@@ -219,15 +239,20 @@ def summary(folder: Path) -> str:
                     claim["paper"],
                     claim["short"],
                     claim["judgement"],
+                    claim.get("holm", "–"),
+                    ", ".join(claim.get("substitutions", ())) or "–",
                 )
             )
-            decided += claim["judgement"] in ("holds", "does not hold")
+            decided += claim["judgement"] in DECIDED
+            comparable += claim["judgement"] != "not comparable"
     if not rows:
         raise UserError(f"{folder} holds no page of a paper", "run: unfooled reproduce PAPER first")
     scales = {told["scale"] for name in NAMES if (told := _read(folder / f"{name}.json"))}
     head = (
-        f"{decided} of {len(rows)} claims are decided at the scale {', '.join(sorted(scales))}. Intervals, "
-        "settings and reasons are on each paper's page.\n\n"
+        f"{decided} of {comparable} comparable claims are decided at the scale {', '.join(sorted(scales))} "
+        f"({len(rows) - comparable} of {len(rows)} are not comparable). “Holm”: the judgement when all "
+        "claims of a paper are tested at once; “stands on”: what is not the paper's here and could explain a "
+        "difference. Intervals, settings and reasons are on each paper's page.\n\n"
     )
     return head + to_markdown([Grid(_JUDGED, rows)], folder)
 
