@@ -77,6 +77,7 @@ def measure(number: int, parts: int) -> dict[str, Any]:
             "parts": parts,
             "cpu_seconds": sum(shard["cpu_seconds"] for shard in shards),
             "megabytes": max(shard["megabytes"] for shard in shards),
+            "each": shards,
         }
         print(number, "shards", found["shards"], flush=True)
         names = [f"part-{n}" for n in range(1, parts + 1)]

@@ -237,18 +237,20 @@ def test_stages_of_a_reproduction(tmp_path: Path, address: str) -> None:
 @pytest.mark.slow
 def test_kills_cost_nothing(tmp_path: Path) -> None:
     script = Path(__file__).parents[2] / "bench" / "faults.py"
-    given = ["--kills", "6", "--rows", "800", "--pause", "0.1", "--shards", "4", "--shard-kills", "2"]
+    given = ["--kills", "30", "--rows", "3000", "--shards", "16", "--shard-kills", "5"]
     told = tmp_path / "faults.json"
     done = subprocess.run(
         [sys.executable, str(script), *given, "--json", str(told)],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1800,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(told.read_text())
-    assert sum(found["ray"]["kills"].values()) > 0
-    assert found["shards"]["killed"] == 2
+    assert sum(found["ray"]["kills"].values()) == 30
+    assert found["shards"]["killed"] == 5
+    for kind in ("ray", "shards"):
+        assert (found[kind]["lost"], found[kind]["twice"], found[kind]["same_export"]) == (0, 0, True)
 
 
 def test_no_other_command_knows_of_ray() -> None:
