@@ -237,7 +237,7 @@ def test_stages_of_a_reproduction(tmp_path: Path, address: str) -> None:
 @pytest.mark.slow
 def test_kills_cost_nothing(tmp_path: Path) -> None:
     script = Path(__file__).parents[2] / "bench" / "faults.py"
-    given = ["--kills", "30", "--rows", "3000", "--shards", "16", "--shard-kills", "5"]
+    given = ["--kills", "30", "--rows", "8000", "--shards", "16", "--shard-kills", "5"]
     told = tmp_path / "faults.json"
     done = subprocess.run(
         [sys.executable, str(script), *given, "--json", str(told)],
