@@ -65,6 +65,12 @@ def test_each_move_alone() -> None:
     assert asked[1:] == ["treat"], "an adjective and a noun become one; flick is too unlikely"
 
 
+def test_what_stands_between_merged_words_stays_before_the_model_too() -> None:
+    table = {("", " , is fine"): [("treat", 0.01)], ("", " is fine"): [("flick", 0.01)]}
+    _, asked = attacked("textattack", "good , film is fine", table, WEIGHTS, moves=("merge",), most_edits=1)
+    assert asked[1:] == ["treat , is fine"]
+
+
 def test_what_stands_behind_a_merge_or_an_insertion_is_found_again() -> None:
     # Merge good film into treat, then replace the word behind it; insert before the first one.
     table = {

@@ -88,8 +88,8 @@ class FillMask(AsksMaskedModel):
         if move == "replace":
             return MaskItem(text.string[:start], text.string[end:], self.most)
         if move == "merge":
-            end = text.starts[index + 1] + len(text.words[index + 1])
-            return MaskItem(text.string[:start], text.string[end:], self.most)
+            # What stands between the two words stays, as in the text that is made.
+            return self.item(text.delete(index + 1), index, "replace")
         if move == "left":
             return MaskItem(text.string[:start], " " + text.string[start:], self.most)
         return MaskItem(text.string[:end] + " ", text.string[end:], self.most)
