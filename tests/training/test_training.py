@@ -108,10 +108,12 @@ def test_the_words_of_the_classes_are_learned(tmp_path: Path) -> None:
     for family, more in (
         ("naive-bayes", {}),
         ("svm", {}),
+        ("svm", {"features": "counts"}),
         ("lstm", {"epochs": 12, "hidden": 16, "lr": 0.02, "patience": 12}),
         ("word-cnn", {"epochs": 6, "filters": 8, "lr": 0.02, "widths": "1+2"}),
     ):
-        result = trained(family, singles(120), tmp_path / family, options=options_of(family, **more))
+        folder = tmp_path / f"{family}-{len(more)}"
+        result = trained(family, singles(120), folder, options=options_of(family, **more))
         assert result.metrics["valid"]["accuracy"] > 0.9, family
         victim = load_victim(str(result.path))
         labels = [victim.labels[i] for i in victim.predict(["a superb film", "an awful film"]).argmax(axis=1)]

@@ -222,8 +222,8 @@ def with_holm(
     """
     family = [
         at
-        for at, (_, one) in enumerate(judged)
-        if one.p is not None and one.status not in ("not comparable", "not measured")
+        for at, (_, judgement) in enumerate(judged)
+        if judgement.p is not None and judgement.status not in ("not comparable", "not measured")
     ]
     kept = dict.fromkeys(family, False)
     for passed, at in enumerate(sorted(family, key=lambda at: judged[at][1].p or 0.0)):
@@ -231,8 +231,13 @@ def with_holm(
             break
         kept[at] = True
     return [
-        (claim, replace(one, holm=one.status if kept[at] else "not decided") if at in kept else one)
-        for at, (claim, one) in enumerate(judged)
+        (
+            claim,
+            replace(judgement, holm=judgement.status if kept[at] else "not decided")
+            if at in kept
+            else judgement,
+        )
+        for at, (claim, judgement) in enumerate(judged)
     ]
 
 
