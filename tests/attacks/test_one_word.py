@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -26,14 +26,18 @@ from unfooled.attacks.parts.replacement import (
     RandomWords,
     _portions,
 )
-from unfooled.attacks.parts.selection import AttentionSelect, GreedySelect, InOrder
-from unfooled.core.recipe import Recipe, fit_to_victim, load_recipe, with_setting
+from unfooled.attacks.parts.selection import AttentionSelect, GreedySelect, InOrder, Pick
+from unfooled.core.attempt import Scored
+from unfooled.core.questions import Query
+from unfooled.core.recipe import Recipe, fit_to_victim, load_recipe, recipe_from_json, with_setting
 from unfooled.core.result import Example, Result
-from unfooled.core.session import Session, Settings, open_oracles
+from unfooled.core.session import Session, Settings, open_inside, open_oracles
 from unfooled.errors import CapabilityError, ResourceError, UnknownNameError
 from unfooled.runs.file import RunFile
+from unfooled.text import Text
 from unfooled.victims.fake import FakeVictim
 from unfooled.victims.function import FunctionVictim
+from unfooled.victims.torch.oracles import open_attention
 from word_toys import VECTORS, VectorVictim, scored_by
 
 NAMES = ("random", "list", "gs-gr", "gs-ec", "asmin-gr", "asmax-gr", "asmin-ec", "asmax-ec")
@@ -132,6 +136,112 @@ def test_words_that_the_victim_does_not_read_are_not_selected() -> None:
     victim = VectorVictim(reads=2, attention={"good": 0.4, "great": 0.6, "film": 0.0})
     assert changed(run("asmin-ec", "good great film film", victim)) == [0]
     assert changed(run("asmax-ec", "good great film film", victim)) == [1]
+
+
+# One head over [CLS] good film great [SEP], a row per token that attends.
+#   mean of the rows       .26  .22  .12  .16  .24
+#   among the words alone       good film great
+#   the row of [CLS]       .10  .05  .20  .35  .30
+WEIGHTS = np.array(
+    [
+        [0.10, 0.05, 0.20, 0.35, 0.30],
+        [0.40, 0.25, 0.10, 0.05, 0.20],
+        [0.30, 0.30, 0.10, 0.10, 0.20],
+        [0.20, 0.30, 0.10, 0.20, 0.20],
+        [0.30, 0.20, 0.10, 0.10, 0.30],
+    ]
+)
+
+
+class Attentive(VectorVictim):
+    """Attends as in WEIGHTS, to the text "good film great"."""
+
+    def attention(self, texts: Any, *, query: str = "mean", special: bool = False, **_: Any) -> list[Any]:
+        received = WEIGHTS[0] if query == "cls" else WEIGHTS.mean(axis=0)
+        words = received[1:-1].tolist()
+        return [np.array(words + [received[0], received[-1]] * special, dtype=np.float32) for _ in texts]
+
+
+def attending(name: str, **settings: str) -> Result:
+    recipe = load_recipe(name)
+    for setting, value in settings.items():
+        recipe = with_setting(
+            recipe, f"search.{setting}" if setting == "positions" else f"search.selection.{setting}", value
+        )
+    return run(recipe, "good film great", Attentive())
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "place"),
+    [("asmax-gr", "mean", 0), ("asmin-gr", "mean", 1), ("asmax-gr", "cls", 2), ("asmin-gr", "cls", 0)],
+)
+def test_attention_is_that_of_all_tokens_or_of_cls_alone(name: str, query: str, place: int) -> None:
+    assert changed(attending(name, query=query)) == [place]
+    if query == "mean":
+        assert changed(run(name, "good film great", Attentive())) == [place]
+
+
+def test_a_special_token_with_the_rank_spends_the_choice() -> None:
+    # By the mean, [CLS] and then [SEP] have most; "good" is third.
+    for positions in ("1", "2"):
+        spent = attending("asmax-gr", special="true", positions=positions)
+        assert (spent.outcome, spent.edits, spent.queries) == ("failure", (), 1)
+        assert "special token" in spent.note
+    third = attending("asmax-gr", special="true", positions="3")
+    assert (third.outcome, changed(third), third.note) == ("success", [0], "")
+    # Least of all has "film", a word; and by the row of [CLS] "great" has most, before [SEP].
+    assert changed(attending("asmin-gr", special="true")) == [1]
+    assert changed(attending("asmax-gr", special="true", query="cls")) == [2]
+    # All positions: the words in their order, whatever stands between them.
+    every = attending("asmax-gr", special="true", positions="none")
+    assert every.perturbed == attending("asmax-gr", positions="none").perturbed
+
+
+def test_the_choice_of_attention_is_in_a_file_only_where_it_was_made() -> None:
+    recipe = load_recipe("asmax-gr")
+    kept = {"part": "unfooled.attacks.selection:AttentionSelect", "layer": 0, "pick": "highest"}
+    assert recipe.to_json()["search"]["selection"] == kept
+    assert recipe.to_json(whole=True)["search"]["selection"] == kept | {"query": "mean", "special": False}
+    assert recipe.oracles()[0] == "attention:0"
+    cls = with_setting(recipe, "search.selection.query", "cls")
+    assert cls.to_json()["search"]["selection"] == kept | {"query": "cls"}
+    assert (recipe_from_json(cls.to_json()), cls.oracles()[0]) == (cls, "attention:0:cls")
+    both = with_setting(cls, "search.selection.special", "true")
+    assert (recipe_from_json(both.to_json()), both.oracles()[0]) == (both, "attention:0:cls:special")
+    special = with_setting(recipe, "search.selection.special", "true")
+    assert special.oracles()[0] == "attention:0:mean:special"
+    with pytest.raises(UnknownNameError, match="choose one of mean, cls"):
+        with_setting(recipe, "search.selection.query", "sep")
+    with pytest.raises(ValueError, match="`special`, or nothing"):
+        open_attention(VectorVictim(), "0:cls:all")
+
+
+@pytest.mark.parametrize("query", ["mean", "cls"])
+@pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize("pick", ["highest", "lowest"])
+def test_a_real_model_ranks_as_its_maps_say(query: Query, special: bool, pick: Pick) -> None:
+    pytest.importorskip("transformers")
+    from tiny_models import victim_of
+
+    victim = victim_of("bert")
+    ranked = set()
+    for text in ("the film is good", "a dull movie", "not very fun", "the plot was bad and not fun"):
+        (maps,) = victim.attention_maps([text])  # every word is one token here, [CLS] first and [SEP] last
+        heads = maps.maps[0].mean(axis=0)
+        received = np.round(heads[0] if query == "cls" else heads.mean(axis=0), 6)
+        last = len(received) - 1
+        tokens = [*range(1, last), *([0, last] if special else [])]
+        by_hand = sorted(tokens, key=lambda token: received[token] * (-1 if pick == "highest" else 1))
+        expected = [token - 1 if 0 < token < last else None for token in by_hand]
+        part = AttentionSelect(pick=pick, query=query, special=special)
+        oracles = open_inside(part.asks, victim)
+        program = part.choices(cast(Any, None), Scored(Text(text), np.zeros(3), 0.0, False), range(last - 1))
+        asked = next(program)
+        with pytest.raises(StopIteration) as done:
+            program.send([list(oracles[question.oracle](question.items)) for question in asked])
+        assert done.value.value == expected
+        ranked.update(expected)
+    assert (None in ranked) is special
 
 
 def test_words_behind_the_cut_are_not_zeroed() -> None:
@@ -481,6 +591,7 @@ def test_values_make_sense() -> None:
         lambda: RandomDraws(draws=0),
         lambda: GreedySelect(by="magic"),  # type: ignore[arg-type]
         lambda: AttentionSelect(pick="any"),  # type: ignore[arg-type]
+        lambda: AttentionSelect(query="sep"),  # type: ignore[arg-type]
         lambda: OneWord(selection=InOrder(), replacement=RandomWords(), positions=0),
     ):
         with pytest.raises(ValueError, match=r"must be one of|at least 1"):

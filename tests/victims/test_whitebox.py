@@ -222,6 +222,36 @@ def test_attention_is_the_mean_over_heads_and_queries(kind: str) -> None:
                 assert (maps.word_of >= 0).sum() == sum(map(len, pieces))
 
 
+@pytest.mark.parametrize("kind", ["bert", "roberta", "distilbert", "bilstm-attention"])
+def test_attention_of_the_first_token_and_to_special_ones(kind: str) -> None:
+    victim = victim_of(kind)
+    for values in (TEXTS, PAIRS):
+        usual, first = victim.attention(values), victim.attention(values, query="cls", special=True)
+        mean = victim.attention(values, special=True)
+        for n, (value, maps) in enumerate(zip(values, victim.attention_maps(values), strict=True)):
+            field = 0 if isinstance(value, str) else 1
+            parts = (value,) if isinstance(value, str) else value
+            pieces = by_hand(victim, value, field)[1]
+            encoded = victim.tokenizer(*parts, truncation=True, max_length=victim.max_length)
+            around = [token for token, part in enumerate(encoded.sequence_ids()) if part is None]
+            heads = maps.maps[0].mean(axis=0)
+            for found, row in ((first[n], heads[0]), (mean[n], heads.mean(axis=0))):
+                words = [row[tokens].sum() for tokens in pieces]
+                assert found == pytest.approx(np.array([*words, *row[around]]), abs=1e-6)
+            assert np.array_equal(mean[n][: len(pieces)], usual[n])
+            assert bool(around) is (kind != "bilstm-attention" or field == 1)
+
+
+def test_a_model_without_cls_says_so() -> None:
+    victim = tiny("bert")
+    victim.tokenizer.backend_tokenizer.post_processor = None
+    victim.attention(["the film"])
+    with pytest.raises(CapabilityError, match=r"(?s)reads no \[CLS\] before a text.*query=mean"):
+        victim.attention(["the film"], query="cls")
+    with pytest.raises(ValueError, match="query must be one of"):
+        victim.attention(["the film"], query="sep")  # type: ignore[arg-type]
+
+
 def test_attention_maps_are_those_of_the_library() -> None:
     victim = victim_of("bert")
     config = transformers.BertConfig.from_dict(victim.model.config.to_dict())

@@ -12,14 +12,18 @@ Hsieh, Cheng, Juan, Wei, Hsu, Hsieh: *On the Robustness of Self-Attentive Models
 Versions
     @paper  each of the eight as above.
 
-Settings: `search.replacement.vocabulary` is `victim` (its own words) or a file of one word per line, `.size`
-how many of them; `search.selection.layer` is the layer of attention (-1 for the last); `search.selection.by`
-is `auto`, `zero` or `deletion`; `search.replacement.encoder` is `victim` or a sentence encoder's name, which
-also lets a victim without embeddings be attacked with EC; `search.positions` lets GS and AS go on to the next
-words; `search.draws` is RANDOM's number of draws per example (1,000: the paper's 10^5 over its 100 examples).
+Settings: `search.replacement.vocabulary` is `victim` (its own words) or a file of one word per line,
+`.size` how many of them; `search.selection.layer` is the layer of attention (-1 for the last), `.query`
+whose attention it is (`mean` over all tokens, or `cls`), and with `.special=true` a special token may have
+the lowest or highest, which spends the choice: no word is changed; `search.selection.by` is `auto`, `zero`
+or `deletion`; `search.replacement.encoder` is `victim` or a sentence encoder's name, which also lets a
+victim without embeddings be attacked with EC; `search.positions` lets GS and AS go on to the next words;
+`search.draws` is RANDOM's number of draws per example (1,000: the paper's 10^5 over its 100 examples).
 
 Differences from the paper
     - A victim that takes no word vectors (a pipeline, a function, an endpoint) is probed by deletion.
+    - The paper averages the heads of BERT's first layer and does not say over which queries, nor whether
+      [CLS] and [SEP] may be chosen. The default is the mean over all queries, and words only.
     - A zero vector stands for the word alone: a transformer still adds the position to it.
     - RANDOM's outcome is that of its first draw, so the usual rates are those of one random edit; the
       estimate over all draws stands in a row of its own, with its interval over the examples.
@@ -61,12 +65,16 @@ class OneWord:
             raise ValueError("positions is at least 1, or none for all")
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
-        order = yield from self.selection.rank(a, start, range(len(start.text.words)))
+        choose = getattr(self.selection, "choices", self.selection.rank)  # some choices may fall on no word
+        order = yield from choose(a, start, range(len(start.text.words)))
+        chosen: list[int] = [i for i in order[: self.positions] if i is not None]
+        if not chosen:
+            a.note = "the attention chosen is that of a special token, which is no word to change"
 
         def explore(now: Scored, index: int) -> Program[list[Scored]]:
             return [(yield from self.replacement.replace(a, start, index))]
 
-        return (yield from greedy(start, order[: self.positions], explore, keep=keep_highest))
+        return (yield from greedy(start, chosen, explore, keep=keep_highest))
 
 
 _LOWEST, _HIGHEST = AttentionSelect(pick="lowest"), AttentionSelect(pick="highest")

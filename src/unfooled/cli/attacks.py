@@ -51,7 +51,7 @@ class Show(Output):
 
         recipe = load_recipe(self.name)
         if self.json:
-            print_json(brief(recipe) | {"settings": recipe.to_json()})
+            print_json(brief(recipe) | {"settings": recipe.to_json(whole=True)})
             return
         versions = registry.load("attack", recipe.name)
         typer.echo(account(recipe))
@@ -59,5 +59,5 @@ class Show(Output):
         typer.echo(f"Needs of the victim: {', '.join(recipe.requires()) or 'nothing but decisions'}")
         typer.echo(f"Reads: {', '.join(recipe.oracles()) or 'nothing else'}")
         typer.echo(f"Settings of {recipe.full_name} (change one with --set path=value):")
-        for path, value in settings_of(recipe.to_json()):
+        for path, value in settings_of(recipe.to_json(whole=True)):
             typer.echo(f"  {path} = {value}")

@@ -25,6 +25,8 @@ Counts: TypeAlias = NDArray[np.int64]
 Of: TypeAlias = Literal["loss", "logit", "squared-logits"]
 # How the heads of a layer become one number.
 Reduce: TypeAlias = Literal["mean-heads", "max-heads"]
+# Whose attention: that of all tokens, averaged, or that of [CLS], the first one.
+Query: TypeAlias = Literal["mean", "cls"]
 # head: what the classifier's last layer reads; mean: the last hidden states averaged over all tokens.
 Pool: TypeAlias = Literal["head", "mean"]
 OWN = "victim"  # the dictionary of an oracle about words: the victim's own words

@@ -18,6 +18,10 @@ from unfooled.core.victim import task_of
 from unfooled.errors import RunFileError, UnknownNameError
 from unfooled.plugins import registry, unknown_name
 
+# Marks the `field` of a setting that a part got when there were runs with it: files have it only where it is
+# not the default, so that the recipes of those runs stay what they were, and the runs go on as they began.
+LATER = {"later": True}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
@@ -83,9 +87,9 @@ class Recipe:
             found |= getattr(part, "reads", {})
         return found
 
-    def to_json(self) -> dict[str, Any]:
-        """Every part and setting, as a run file keeps them."""
-        described = _to_json(self)
+    def to_json(self, *, whole: bool = False) -> dict[str, Any]:
+        """Every part and setting, as a run file keeps them; `whole`: also the `LATER` ones left unset."""
+        described = _to_json(self, whole)
         assert isinstance(described, dict)
         if self.asking is None:
             del described["asking"]  # runs from before there was a choice go on as they began
@@ -331,12 +335,16 @@ def _parts(value: Any) -> Iterator[Any]:
             yield from _parts(member)
 
 
-def _to_json(value: Any) -> Any:
+def _to_json(value: Any, whole: bool) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        settings = {field.name: _to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        settings = {
+            field.name: _to_json(getattr(value, field.name), whole)
+            for field in dataclasses.fields(value)
+            if whole or field.metadata != LATER or getattr(value, field.name) != field.default
+        }
         return {"part": part_name(type(value)), **settings}
     if isinstance(value, tuple):
-        return [_to_json(member) for member in value]
+        return [_to_json(member, whole) for member in value]
     return value
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from unfooled.core.questions import Counts, Numbers, Of, Pool, Readable, Reduce, WordVectors, mark
+from unfooled.core.questions import Counts, Numbers, Of, Pool, Readable, WordVectors, mark
 from unfooled.core.victim import Probabilities, TextValue, Victim
 from unfooled.defenses.switch import text_rng
 from unfooled.defenses.voting import Vote
@@ -135,10 +135,8 @@ class Ensemble(Wrapper):
         classes = [self._slopes(texts, [label] * len(texts), "logit") for label in range(len(self.labels))]
         return [np.stack([cls[n].vectors for cls in classes]) for n in range(len(texts))]
 
-    def attention(
-        self, texts: Sequence[Readable], *, layer: int = 0, reduce: Reduce = "mean-heads"
-    ) -> list[Numbers]:
-        return self._inside.attention(texts, layer=layer, reduce=reduce)
+    def attention(self, texts: Sequence[Readable], **how: Any) -> list[Numbers]:
+        return self._inside.attention(texts, **how)
 
     def attention_maps(self, texts: Sequence[Readable], /) -> list[AttentionMaps]:
         return self._inside.attention_maps(texts)

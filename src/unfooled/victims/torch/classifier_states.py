@@ -22,6 +22,7 @@ from unfooled.core.questions import (
     Numbers,
     Of,
     Pool,
+    Query,
     Readable,
     Reduce,
     WordVectors,
@@ -48,6 +49,7 @@ class TokenizedText:
     ids: tuple[int, ...]
     kinds: tuple[int, ...]  # empty for models that know no segments
     alignment: Alignment
+    special: tuple[int, ...] = ()  # places of the tokens that the tokenizer put around the texts
 
 
 class TorchWhiteBox:
@@ -145,9 +147,16 @@ class TorchWhiteBox:
     # -- attention ---------------------------------------------------------------------------------
 
     def attention(
-        self, texts: Sequence[Readable], *, layer: int = 0, reduce: Reduce = "mean-heads"
+        self,
+        texts: Sequence[Readable],
+        *,
+        layer: int = 0,
+        reduce: Reduce = "mean-heads",
+        query: Query = "mean",
+        special: bool = False,
     ) -> list[Numbers]:
         require_choice(reduce, Reduce, "reduce")
+        require_choice(query, Query, "query")
         readings = self._read(texts)
         found: dict[int, Numbers] = {}
         for batch, inputs in self._groups(readings):
@@ -158,11 +167,26 @@ class TorchWhiteBox:
                         f"{self.name} has {len(layers)} layers of attention, not layer {layer}",
                         f"choose from 0 to {len(layers) - 1}, or -1 for the last",
                     )
-                received = layers[layer].mean(axis=2)  # over queries: [rows, heads, tokens]
+                if query == "cls":
+                    self._require_cls([readings[i] for i in group], queries=layers[layer].shape[2])
+                # Queries become one: [rows, heads, tokens].
+                received = layers[layer].mean(axis=2) if query == "mean" else layers[layer][:, :, 0]
                 received = received.mean(axis=1) if reduce == "mean-heads" else received.max(axis=1)
                 for i, row in zip(group, received, strict=True):
                     found[i] = readings[i].alignment.total(row[:, None])[:, 0]
+                    if special:
+                        found[i] = np.concatenate([found[i], row[list(readings[i].special)]])
         return [found[i] for i in range(len(readings))]
+
+    def _require_cls(self, readings: Sequence[TokenizedText], queries: int) -> None:
+        """Refuse texts that do not begin with [CLS]; a model that pools by attention has its one query."""
+        first = self.tokenizer.cls_token_id
+        if queries > 1 and any(
+            first is None or reading.ids[0] != first or 0 not in reading.special for reading in readings
+        ):
+            raise CapabilityError(
+                f"{self.name} reads no [CLS] before a text", "take the attention of all tokens: query=mean"
+            )
 
     def attention_maps(self, texts: Sequence[Readable], /) -> list[AttentionMaps]:
         readings = self._read(texts)
@@ -292,7 +316,8 @@ class TorchWhiteBox:
             offsets, fields = encoded["offset_mapping"][row], encoded.sequence_ids(row)
             alignment = align(text.spans, offsets, fields, text.field)
             ids, segments = tuple(encoded["input_ids"][row]), tuple(kinds[row]) if kinds else ()
-            readings.append(TokenizedText(text, ids, segments, alignment))
+            special = tuple(token for token, part in enumerate(fields) if part is None)
+            readings.append(TokenizedText(text, ids, segments, alignment, special))
         return readings
 
     def _groups(

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from unfooled.core.questions import GradientItem, Numbers, Of, Pool, Reduce, WordVectors
+from unfooled.core.questions import GradientItem, Numbers, Of, Pool, Query, Reduce, WordVectors
 from unfooled.core.victim import Victim, require_choice
 from unfooled.core.victim_oracle import DECIMALS
 from unfooled.errors import CapabilityError
@@ -53,17 +53,30 @@ class GradientOracle(_Inside):
 
 
 class AttentionOracle(_Inside):
-    """`Marked` → attention received per word."""
+    """`Marked` → attention received per word; with `special`, then that of each special token."""
 
     needs = "attention"
 
-    def __init__(self, victim: Victim, *, layer: int = 0, reduce: Reduce = "mean-heads") -> None:
+    def __init__(
+        self,
+        victim: Victim,
+        *,
+        layer: int = 0,
+        reduce: Reduce = "mean-heads",
+        query: Query = "mean",
+        special: bool = False,
+    ) -> None:
         super().__init__(victim)
+        require_choice(query, Query, "the query")
         self.layer = layer
         self.reduce = reduce
+        # A plug-in's victim may know the layer and the heads alone: it is not told of defaults.
+        self.more: dict[str, Any] = {"query": query} if query != "mean" else {}
+        if special:
+            self.more["special"] = True
 
     def __call__(self, items: Sequence[Any], /) -> list[Numbers]:
-        answers = self.victim.attention(list(items), layer=self.layer, reduce=self.reduce)
+        answers = self.victim.attention(list(items), layer=self.layer, reduce=self.reduce, **self.more)
         return [np.round(answer, DECIMALS) for answer in answers]
 
 
@@ -121,9 +134,17 @@ def open_gradients(victim: Victim, of: str) -> GradientOracle:
     return GradientOracle(victim, of=cast(Of, of or "loss"))
 
 
-def open_attention(victim: Victim, layer: str) -> AttentionOracle:
-    """`attention:0` is the first layer, `attention:-1` the last."""
-    return AttentionOracle(victim, layer=int(layer or "0"))
+def open_attention(victim: Victim, variant: str) -> AttentionOracle:
+    """`attention:0` is the first layer, `attention:-1` the last.
+
+    `attention:0:cls` is what [CLS] attends to; `attention:0:mean:special` has the special tokens as well.
+    """
+    layer, query, special = (*variant.split(":"), "", "")[:3]
+    if special not in ("", "special"):
+        raise ValueError(f"attention of {special!r}: behind the query comes `special`, or nothing")
+    return AttentionOracle(
+        victim, layer=int(layer or "0"), query=cast(Query, query or "mean"), special=bool(special)
+    )
 
 
 def open_embeddings(victim: Victim, layer: str) -> EmbeddingOracle:

@@ -14,7 +14,7 @@ from typing import Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.core.questions import Counts, Numbers, Of, Pool, Readable, Reduce, WordVectors
+from unfooled.core.questions import Counts, Numbers, Of, Pool, Query, Readable, Reduce, WordVectors
 from unfooled.core.victim import Victim, gives
 
 
@@ -63,11 +63,18 @@ class WhiteBoxVictim(Victim, Protocol):
         ...
 
     def attention(
-        self, texts: Sequence[Readable], *, layer: int = 0, reduce: Reduce = "mean-heads"
+        self,
+        texts: Sequence[Readable],
+        *,
+        layer: int = 0,
+        reduce: Reduce = "mean-heads",
+        query: Query = "mean",
+        special: bool = False,
     ) -> list[Numbers]:
         """Attention that each word receives, [words] per text.
 
-        The mean over queries, summed over a word's pieces: with `mean-heads` all tokens together get 1.
+        The mean over queries, or that of [CLS] alone, summed over a word's pieces: with `mean-heads` all
+        tokens together get 1. With `special`, behind the words' come those of the special tokens, in order.
         """
         ...
 
