@@ -11,7 +11,18 @@ from __future__ import annotations
 from unfooled.papers.claims import All, AtLeast, Claim, More
 from unfooled.papers.findings import Quantity as Q
 from unfooled.papers.paper import Bars, Cell, Paper, Table
-from unfooled.papers.plans.firebert_plan import VOTING, plan
+from unfooled.papers.plans.firebert_plan import (
+    ALTERNATIVES,
+    AVERAGING,
+    BODY,
+    DATA,
+    ENCODER,
+    FRESH,
+    TRAINING,
+    VECTORS,
+    VOTING,
+    plan,
+)
 
 TITLES = {
     "base": "baseline",
@@ -43,6 +54,25 @@ def _more(first: Q, second: Q, first_name: str, second_name: str, **options: flo
     return More(first, second, names=(first_name, second_name), paired=True, **options)
 
 
+_CLEAN = (BODY, DATA)
+_ATTACKED = (*_CLEAN, VECTORS, ENCODER)
+_HARDENED = (*_ATTACKED, TRAINING)
+_EOT = (*_ATTACKED, FRESH, AVERAGING)
+
+
+def _premade_above_control(name: str, paper: str, *more: str) -> Claim:
+    """Not above the baseline, which is wrong on these texts by construction."""
+    return Claim(
+        f"{name}-premade",
+        f"On pre-made samples {TITLES[name]} is above the retuned control.",
+        paper,
+        "texts that fooled the baseline, one draw, against the retuned control, row by row",
+        _more(premade(name), premade("retuned"), TITLES[name], "retuned"),
+        substitutions=(*_ATTACKED, *more),
+        decided_by=(TRAINING,),  # it lowers the control alone
+    )
+
+
 CLAIMS = (
     Claim(
         "clean-kept",
@@ -50,13 +80,7 @@ CLAIMS = (
         "MNLI .827 of .843 (98.1 %), IMDB .900 of .906 (99.3 %)",
         "clean test rows, FACT against 0.98 times the baseline, row by row",
         _more(clean("fact"), clean("base"), "FACT", "baseline", times=0.98),
-    ),
-    Claim(
-        "clean-kept-97",
-        "FACT keeps at least 97 % of the baseline's clean accuracy (our own bar).",
-        "–",
-        "the same with 0.97",
-        _more(clean("fact"), clean("base"), "FACT", "baseline", times=0.97),
+        substitutions=(*_CLEAN, TRAINING),
     ),
     Claim(
         "fact-premade",
@@ -64,13 +88,17 @@ CLAIMS = (
         "MNLI .800, IMDB .872 right (baseline .029, .002)",
         "texts that fooled the baseline, shown to FACT; more than half right",
         AtLeast(premade("fact"), 0.5, name="FACT"),
+        substitutions=_ATTACKED,
+        decided_by=(TRAINING,),
     ),
     Claim(
-        "retuning-helps",
-        "Retuning alone already helps against pre-made samples: they overfit the model they were made on.",
-        "MNLI .501, IMDB .827 (baseline .029, .002)",
-        "the same texts shown to the retuned control and to the baseline",
-        _more(premade("retuned"), premade("base"), "retuned", "baseline"),
+        "premade-overfit",
+        "Pre-made samples overfit the model they were made on: the retuned control is right on more of them "
+        "than under an attack on itself.",
+        "pre-made MNLI .501, IMDB .827; no figure for an attack on the control",
+        "rows where the baseline was fooled: that text shown to the control, against TextFooler on it",
+        _more(premade("retuned"), active("retuned"), "pre-made", "attacked itself"),
+        substitutions=_HARDENED,
     ),
     Claim(
         "fact-above-control",
@@ -78,27 +106,17 @@ CLAIMS = (
         "MNLI .800 against .501, IMDB .872 against .827",
         "the same texts, row by row",
         _more(premade("fact"), premade("retuned"), "FACT", "retuned"),
+        substitutions=_HARDENED,
     ),
-    Claim(
-        "five-premade",
-        "FIVE raises accuracy on pre-made samples.",
-        "MNLI .632, IMDB .620 (baseline .029, .002)",
-        "texts that fooled the baseline, one draw",
-        _more(premade("five"), premade("base"), "FIVE", "baseline"),
-    ),
-    Claim(
-        "fuse-premade",
-        "FuSE raises accuracy on pre-made samples.",
-        "MNLI .591, IMDB .778 (baseline .029, .002)",
-        "texts that fooled the baseline, one draw",
-        _more(premade("fuse"), premade("base"), "FuSE", "baseline"),
-    ),
+    _premade_above_control("five", "MNLI .632 against .501; IMDB .620 against .827: below"),
+    _premade_above_control("fuse", "MNLI .591 against .501; IMDB .778 against .827: below", ALTERNATIVES),
     Claim(
         "five-costs",
         "FIVE costs clean accuracy.",
         "MNLI .757 of .843, IMDB .884 of .906",
         "clean test rows, one draw",
         _more(clean("base"), clean("five"), "baseline", "FIVE"),
+        substitutions=_CLEAN,
     ),
     Claim(
         "fact-active",
@@ -106,6 +124,7 @@ CLAIMS = (
         "MNLI .316 against .127",
         "TextFooler on each model, the same rows",
         _more(active("fact"), active("base"), "FACT", "baseline"),
+        substitutions=_HARDENED,
     ),
     Claim(
         "fact-active-control",
@@ -113,6 +132,7 @@ CLAIMS = (
         "–",
         "TextFooler on each model, the same rows",
         _more(active("fact"), active("retuned"), "FACT", "retuned"),
+        substitutions=_HARDENED,
     ),
     Claim(
         "five-active",
@@ -120,6 +140,7 @@ CLAIMS = (
         "MNLI .463 against .127",
         "TextFooler on each model, the same rows, FIVE judged in fresh draws",
         _more(active("five"), active("base"), "FIVE", "baseline"),
+        substitutions=(*_ATTACKED, FRESH),
     ),
     Claim(
         "five-eot",
@@ -127,6 +148,7 @@ CLAIMS = (
         "–",
         "right under the plain and the averaging attacker, against the baseline",
         _more(Q("five-active", also=("five-eot-active",)), active("base"), "FIVE with EOT", "baseline"),
+        substitutions=_EOT,
     ),
     Claim(
         "five-fact-eot",
@@ -139,6 +161,7 @@ CLAIMS = (
             "FIVE(FACT) with EOT",
             "FACT",
         ),
+        substitutions=(*_EOT, TRAINING),
     ),
     Claim(
         "five-fact-highest",
@@ -151,6 +174,8 @@ CLAIMS = (
                 for name in ("base", "fuse", "fact", "five")
             )
         ),
+        substitutions=(*_HARDENED, ALTERNATIVES),
+        decided_by=(FRESH,),  # FuSE: 12.5 % in the attack's own draw, 65 % in fresh ones, on the same rows
     ),
     Claim(
         "fact-queries",
@@ -158,6 +183,7 @@ CLAIMS = (
         "about 30 % more samples tried",
         "queries per attacked row, rows attacked on both",
         _more(Q("fact-attack", "queries"), Q("base-attack", "queries"), "FACT", "baseline"),
+        substitutions=_HARDENED,
     ),
     Claim(
         "fact-words",
@@ -165,6 +191,7 @@ CLAIMS = (
         "about 30 % more words",
         "words changed per success, rows where both attacks succeed",
         _more(Q("fact-attack", "words"), Q("base-attack", "words"), "FACT", "baseline"),
+        substitutions=_HARDENED,
     ),
     Claim(
         "fuse-does-not-collapse",
@@ -173,6 +200,7 @@ CLAIMS = (
         "clean test rows, one draw; FuSE above 0.9 times the baseline",
         _more(clean("fuse"), clean("base"), "FuSE", "baseline", times=0.9),
         artefact="other reviews voted",
+        substitutions=(*_CLEAN, VECTORS, ALTERNATIVES),
     ),
     Claim(
         "fuse-fact-moves",
@@ -182,6 +210,21 @@ CLAIMS = (
         "clean rows; FuSE(FACT) above 0.9 times FACT",
         _more(clean("fuse-fact"), clean("fact"), "FuSE(FACT)", "FACT", times=0.9),
         artefact="test example 0 voted",
+        substitutions=(*_CLEAN, VECTORS, TRAINING, ALTERNATIVES),
+    ),
+    *(
+        Claim(
+            f"{name}-active-once",
+            f"{TITLES[name]} raises accuracy under active attack, counted as the paper does.",
+            paper,
+            "TextFooler on each model, the same rows, right in the attack's own draw",
+            _more(Q(f"{name}-attack", _AFTER), active("base"), TITLES[name], "baseline"),
+            substitutions=(*_ATTACKED, *more),
+        )
+        for name, paper, more in (
+            ("five", "MNLI .463 against .127", ()),
+            ("fuse", "MNLI .276 against .127", (ALTERNATIVES,)),
+        )
     ),
     Claim(
         "fuse-active",
@@ -189,6 +232,8 @@ CLAIMS = (
         "MNLI .276 against .127",
         "TextFooler on each model, the same rows, FuSE judged in fresh draws, which the attacker never saw",
         _more(active("fuse"), active("base"), "FuSE", "baseline"),
+        substitutions=(*_ATTACKED, ALTERNATIVES),
+        decided_by=(FRESH,),  # as above
     ),
     Claim(
         "fuse-eot",
@@ -196,6 +241,7 @@ CLAIMS = (
         "–",
         "right under the plain and the averaging attacker, against the baseline",
         _more(Q("fuse-active", also=("fuse-eot-active",)), active("base"), "FuSE with EOT", "baseline"),
+        substitutions=(*_EOT, ALTERNATIVES),
     ),
 )
 
