@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from toys import encoder, neighbours, tags
 from unfooled.core.questions import WordVectors, mark
 from unfooled.core.result import Example
-from unfooled.core.victim import Probabilities, TextValue, Victim
+from unfooled.core.victim import Probabilities, TextValue, Victim, digest
 from unfooled.core.victim_oracle import validate
 from unfooled.defenses.checks import _frame, check_defense, recorded
 from unfooled.defenses.ensemble import innermost
@@ -405,13 +406,23 @@ def test_settings_that_make_no_sense(kind: Any, setting: str, value: Any) -> Non
 # -- on disk and by name ---------------------------------------------------------------------------
 
 
+def saved(folder: Path, **options: Any) -> Path:
+    model = tiny("bert", classes=2, **options)
+    model.tokenizer.model_max_length = 24
+    model.model.save_pretrained(folder)
+    model.tokenizer.save_pretrained(folder)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    model = tiny("bert", classes=2)
-    model.tokenizer.model_max_length = 24
-    model.model.save_pretrained(tmp_path / "base")
-    model.tokenizer.save_pretrained(tmp_path / "base")
-    return tmp_path / "base"
+    return saved(tmp_path / "base")
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """A model of the same texts that looks at other words."""
+    return saved(tmp_path / "other", seed=8)
 
 
 def test_five_by_name_with_options(folder: Path) -> None:
@@ -472,6 +483,59 @@ def test_a_model_without_gradients_may_borrow_them(folder: Path, tmp_path: Path)
     assert isinstance(victim, FuseVictim)
     assert victim.frozen.fingerprint() == load_victim(str(folder)).fingerprint()
     assert "gradients" not in victim.capabilities
+
+
+def noisy_words(victim: Any) -> list[tuple[int, ...]]:
+    items, _ = victim._noisy([victim._marked(text) for text in TEXTS], [0] * len(TEXTS))
+    return [item.words for item in items]
+
+
+def test_five_may_take_its_words_from_another_model(folder: Path, other: Path, tmp_path: Path) -> None:
+    from unfooled.defenses.harden import harden
+
+    own, others = load_victim(f"five:{folder}", words=2), load_victim(f"five:{other}", words=2)
+    assert noisy_words(own) != noisy_words(others)
+    harden(str(folder), method="five", out=tmp_path / "lent", options={"words": 2, "switch_model": other})
+    content = json.loads((tmp_path / "lent" / "defense.json").read_text())
+    assert (content["model"], content["settings"]["switch_model"]) == ("../base", "../other")
+    assert content["described"]["mean_embedding_norm"] == own.describe()["mean_embedding_norm"]  # type: ignore[attr-defined]
+    lent = load_victim(str(tmp_path / "lent"))
+    assert isinstance(lent, FiveVictim)
+    assert noisy_words(lent) == noisy_words(others)
+    assert noisy_words(lent.redrawn(1)) == noisy_words(others)
+    assert lent.redrawn(1).frozen is lent.frozen
+    # The answers are those of the model inside: without noise nothing tells whose words they were.
+    still = load_victim(str(tmp_path / "lent"), sigma=0.0)
+    np.testing.assert_allclose(still.predict(TEXTS), load_victim(str(folder)).predict(TEXTS), atol=1e-6)
+    assert np.abs(lent.predict(TEXTS) - own.predict(TEXTS)).max() > 1e-3
+
+
+def test_the_lending_model_is_in_the_fingerprint(folder: Path, other: Path) -> None:
+    def lent() -> str:
+        return load_victim(f"five:{folder}", switch_model=str(other)).fingerprint()
+
+    before = lent()
+    assert before == lent() != load_victim(f"five:{folder}").fingerprint()
+    saved(other, seed=9)
+    assert lent() != before
+
+
+def test_the_fingerprint_of_five_without_another_model_is_what_it_was() -> None:
+    victim = five(tiny("bert"))
+    settings = {name: value for name, value in asdict(victim.settings).items() if name != "switch_model"}
+    earlier = digest("five", json.dumps(settings, sort_keys=True), victim.inner.fingerprint())
+    assert victim.fingerprint() == earlier
+
+
+def test_five_says_which_lending_model_is_wrong(folder: Path, tmp_path: Path) -> None:
+    from unfooled.defenses.harden import harden
+
+    for out in (tmp_path / "guarded", None):
+        with pytest.raises(VictimError, match="switch_model=models/nowhere/at/all: "):
+            harden(str(folder), method="five", out=out, options={"switch_model": "models/nowhere/at/all"})
+    assert not (tmp_path / "guarded").exists()
+    with pytest.raises(CapabilityError, match="switch_model=fake: fake gives no gradients"):
+        load_victim(f"five:{folder}", switch_model="fake")
 
 
 def test_a_changed_model_is_noticed(folder: Path, tmp_path: Path) -> None:

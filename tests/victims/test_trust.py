@@ -155,6 +155,24 @@ def test_settings_in_a_folder_are_looked_at_too(base: Path, tmp_path: Path, name
     assert f"{name}={name.upper()}" in caught.value.remedy
 
 
+@pytest.mark.parametrize("value", ["payload.py:f", "http://127.0.0.1:9/x", "nobody/nothing", "/etc", "."])
+def test_five_borrows_gradients_only_from_below_or_beside(base: Path, tmp_path: Path, value: str) -> None:
+    out = tmp_path / "guarded"
+    harden(str(base), method="five", out=out, options={"copies": 2})
+    rewritten(out, settings={"switch_model": value})
+    with pytest.raises(VictimError, match=r"its switch_model .* a folder may name no other"):
+        load_victim(str(out))
+
+
+def test_folders_that_borrow_from_each_other_are_told(base: Path, tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        harden(str(base), method="five", out=tmp_path / name, options={"copies": 2})
+    rewritten(tmp_path / "one", settings={"switch_model": "../other"})
+    rewritten(tmp_path / "other", settings={"switch_model": "../one"})
+    with pytest.raises(VictimError, match="around itself"):
+        load_victim(str(tmp_path / "one"))
+
+
 def test_folders_around_each_other_are_told(base: Path, tmp_path: Path) -> None:
     for name in ("one", "other"):
         harden(str(base), method="five", out=tmp_path / name, options={"copies": 2})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -19,7 +20,8 @@ from unfooled.core.victim import Probabilities, TextValue, Victim
 from unfooled.defenses.switch import text_rng
 from unfooled.defenses.voting import Vote
 from unfooled.defenses.wrapper import Wrapper
-from unfooled.errors import CapabilityError
+from unfooled.errors import CapabilityError, VictimError
+from unfooled.victims.loading import load_victim
 from unfooled.victims.torch.whitebox import AttentionMaps, WhiteBoxVictim, WordEmbeddings, is_white_box
 
 BATCH = 512  # texts per call: their copies are many times as many
@@ -36,6 +38,13 @@ class EnsembleSettings(Protocol):
     def seed(self) -> int: ...
     @property
     def fresh(self) -> bool: ...
+
+
+class WordSettings(EnsembleSettings, Protocol):
+    """Also of those that change the words that matter."""
+
+    @property
+    def switch_model(self) -> str: ...
 
 
 class Ensemble(Wrapper):
@@ -146,6 +155,36 @@ class Ensemble(Wrapper):
 
     def sentence_vectors(self, texts: Sequence[Readable], *, pool: Pool = "head") -> Numbers:
         return self._inside.sentence_vectors(texts, pool=pool)
+
+
+class WordEnsemble(Ensemble):
+    """Its copies differ in the words that matter, by the gradients of the model inside or of another one."""
+
+    settings: WordSettings
+
+    def __init__(
+        self, model: Victim, settings: WordSettings, *, name: str = "", frozen: Victim | None = None
+    ) -> None:
+        super().__init__(model, settings, name=name)
+        if frozen is not None:
+            self.frozen = frozen
+
+    @cached_property
+    def frozen(self) -> Victim:
+        """Whose gradients say which words matter."""
+        other = self.settings.switch_model
+        if not other:
+            return innermost(self.inner)
+        try:
+            lent = load_victim(other)
+        except VictimError as error:
+            raise VictimError(f"switch_model={other}: {error.cause}", error.remedy) from error
+        if "gradients" not in lent.capabilities:
+            raise CapabilityError(
+                f"switch_model={other}: {lent.name} gives no gradients",
+                "name a torch model that reads the same texts",
+            )
+        return lent
 
 
 def innermost(victim: Victim) -> Victim:

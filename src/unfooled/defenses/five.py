@@ -14,19 +14,21 @@ Differences from the authors' code
     - sigma = 2.3 and 8.14 are the published values, for embeddings of length about 1 in 768 dimensions: such
       noise overwrites the word. `describe` gives sigma, and the length of the noise, relative to the mean
       length of this model's embeddings.
+    - The gradients come from the model inside, or from `switch_model`, as the baseline's do for FIVE(FACT) in
+      the paper.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from unfooled.core.questions import GradientItem, Marked, Of, Readable, WordVectors, mark
-from unfooled.core.victim import Probabilities, TextValue, Victim, softmax
-from unfooled.defenses.ensemble import Ensemble, innermost
+from unfooled.core.victim import Probabilities, TextValue, Victim, digest, softmax
+from unfooled.defenses.ensemble import WordEnsemble
 from unfooled.defenses.methods import VOTES, Method
 from unfooled.defenses.settings import defaults_of
 from unfooled.defenses.switch import Importance, as_text, important_words, require_stopwords
@@ -51,6 +53,7 @@ class Five:
     field: int = -1  # of a pair
     seed: int = 0
     fresh: bool = False
+    switch_model: str = ""  # another model to take gradients from
 
     def __post_init__(self) -> None:
         for name in ("words", "copies"):
@@ -65,21 +68,36 @@ class Five:
         require_seed(self.seed)
 
 
-class FiveVictim(Ensemble):
+class FiveVictim(WordEnsemble):
     """Needs a model whose embeddings can be reached: any torch model."""
 
     method = "five"
     settings: Five
+    later = ("switch_model",)
 
-    def __init__(self, model: Victim, settings: Five | None = None, *, name: str = "") -> None:
+    def __init__(
+        self,
+        model: Victim,
+        settings: Five | None = None,
+        *,
+        name: str = "",
+        frozen: Victim | None = None,
+    ) -> None:
         if not isinstance(model, NoiseReader) or not {"gradients", "embeddings"} <= model.capabilities:
             raise CapabilityError(
                 f"FIVE adds noise to embeddings, and {model.name} does not show its own",
                 "wrap a torch model, or use FuSE, which only swaps words",
             )
-        super().__init__(model, settings or Five(), name=name)
+        super().__init__(model, settings or Five(), name=name, frozen=frozen)
         self._reader: NoiseReader = model
-        self._gradients = GradientOracle(innermost(model), of=self.settings.importance)
+        self._gradients = GradientOracle(self.frozen, of=self.settings.importance)
+
+    def _like(self, settings: Any) -> Self:
+        return type(self)(self.inner, settings, name=self.name, frozen=self.frozen)
+
+    def fingerprint(self) -> str:
+        own = super().fingerprint()
+        return digest(own, self.frozen.fingerprint()) if self.settings.switch_model else own
 
     @property
     def capabilities(self) -> frozenset[str]:
@@ -88,7 +106,7 @@ class FiveVictim(Ensemble):
 
     def describe(self) -> dict[str, Any]:
         norm = self._reader.embedding_norm()
-        width = len(self._gradients.victim.embeddings(["word"])[0].input[0])
+        width = len(self.embeddings(["word"])[0].input[0])
         noise = self.settings.sigma * width**0.5
         return super().describe() | {
             "mean_embedding_norm": round(norm, 4),
@@ -122,7 +140,7 @@ class FiveVictim(Ensemble):
 
     def _importance(self, texts: Sequence[Marked], logits: list[Logits]) -> list[WordVectors]:
         """Gradients; a model that is read directly gives its logits in the same pass."""
-        if not isinstance(self.inner, TorchNoise):
+        if self.settings.switch_model or not isinstance(self.inner, TorchNoise):
             return self._gradients([GradientItem(text) for text in texts])
         slopes, seen = self.inner.gradients_and_logits(texts, of=self.settings.importance)
         logits.append(seen)

@@ -13,14 +13,14 @@ Differences from the authors' code
     - The draws follow from the text and a seed; `fresh=true` draws anew in every call.
     - `similarity` is `none` by default. The paper's filter at 0 took none of 600 texts away (MR, MiniLM), so
       it gives the same alternatives at twice the time.
-    - The gradients for SWITCH come from the wrapped model, or from `switch_model` where that has none.
+    - The gradients for SWITCH come from the wrapped model, or from `switch_model`: where that has none,
+      or for FuSE(FACT), whose gradients are the baseline's in the paper.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, Self
 
@@ -28,7 +28,7 @@ import numpy as np
 
 from unfooled.core.questions import Marked, Of, Readable, WordVectors, mark
 from unfooled.core.victim import Probabilities, TextValue, Victim, digest, softmax
-from unfooled.defenses.ensemble import Ensemble, ask_in_batches, innermost
+from unfooled.defenses.ensemble import WordEnsemble, ask_in_batches, innermost
 from unfooled.defenses.methods import VOTES, Method
 from unfooled.defenses.settings import defaults_of
 from unfooled.defenses.switch import Similarity, Switch, as_text
@@ -37,7 +37,6 @@ from unfooled.defenses.voting import Vote, combine, require_seed, require_vote
 from unfooled.errors import CapabilityError
 from unfooled.text import Text
 from unfooled.training.families import Range
-from unfooled.victims.loading import load_victim
 from unfooled.victims.randomness import Logits, log
 from unfooled.victims.torch.noise import NoiseReader, NoisyText
 
@@ -62,7 +61,7 @@ class Fuse(Switch):
         require_seed(self.seed)
 
 
-class FuseVictim(Ensemble):
+class FuseVictim(WordEnsemble):
     """Wraps any victim. One with no word to swap answers as the wrapped one does."""
 
     method = "fuse"
@@ -100,12 +99,6 @@ class FuseVictim(Ensemble):
         if self._switcher is None:
             self._switcher = Switcher(self.settings, self.frozen)
         return self._switcher
-
-    @cached_property
-    def frozen(self) -> Victim:
-        """Whose gradients say which words matter."""
-        other = self.settings.switch_model
-        return load_victim(other) if other else innermost(self.inner)
 
     def fingerprint(self) -> str:
         return digest(super().fingerprint(), self.frozen.fingerprint())

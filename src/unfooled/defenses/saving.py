@@ -119,7 +119,8 @@ def load_defense(
             f"{folder}: the model in {model or saved['model']} is not the one that was hardened",
             "harden it again, or put the old model back",
         )
-    return _wrapped(method, victim, settings | mine, name=folder.resolve().name)
+    with opening(folder):  # it may load another model, for its gradients
+        return _wrapped(method, victim, settings | mine, name=folder.resolve().name)
 
 
 def _around(

@@ -16,6 +16,7 @@ class Wrapper(Reloadable):
 
     method = ""
     settings: Any  # a frozen dataclass
+    later: tuple[str, ...] = ()  # settings that an earlier version had not: empty ones are in no fingerprint
 
     def __init__(self, model: Victim, settings: Any, *, name: str = "") -> None:
         self.inner = model
@@ -43,8 +44,9 @@ class Wrapper(Reloadable):
         return getattr(self.inner, "meter", None)
 
     def fingerprint(self) -> str:
-        settings = json.dumps(dataclasses.asdict(self.settings), sort_keys=True)
-        return digest(self.method, settings, self.inner.fingerprint())
+        settings = dataclasses.asdict(self.settings)
+        known = {name: value for name, value in settings.items() if value or name not in self.later}
+        return digest(self.method, json.dumps(known, sort_keys=True), self.inner.fingerprint())
 
     def describe(self) -> dict[str, Any]:
         """The settings and what they mean for this model; for tables and `defense.json`."""

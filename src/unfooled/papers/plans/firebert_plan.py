@@ -59,7 +59,9 @@ def stages(size: FirebertSizes) -> tuple[Stage, ...]:
     models = {"base": Model(stage="base"), "retuned": Model(stage="retuned"), "fact": Model(stage="fact")}
     for method, options in (("five", size.five), ("fuse", size.fuse)):
         models[method] = Model(stage="base", defence=method, options=options)
-        models[f"{method}-fact"] = Model(stage="fact", defence=method, options=options)
+        # As in the paper, the gradients are the baseline's, whatever model votes.
+        lent = (*options, *settings(switch_model="{base}"))
+        models[f"{method}-fact"] = Model(stage="fact", defence=method, options=lent)
     made: list[Stage] = [
         *size.more,
         TrainStage(name="base", family=size.family, data=size.train, options=size.base),
@@ -177,7 +179,8 @@ _HOW = (
     "all rows.",
     "FIVE: 1 word, sigma 2.3, 10 copies, mean probability: the paper's for IMDB. FuSE: 3 words, 10 "
     "candidates, part of speech, mean probability: the paper's for IMDB, but 6 alternatives instead of 12. "
-    "The similarity filter at 0 is left out of FuSE and FACT: it takes nothing away here.",
+    "The similarity filter at 0 is left out of FuSE and FACT: it takes nothing away here. FuSE(FACT) and "
+    "FIVE(FACT) choose words by the gradients of the baseline, as the paper's do.",
     "Attack: `textfooler@code`, the authors' program, with the Universal Sentence Encoder: the first "
     f"{_N.premade} test rows on the baseline (its successes are the pre-made samples), the first "
     f"{_N.plain} on retuned and FACT, the first {_N.voting} on those that vote (raised from 100 and "
