@@ -35,8 +35,8 @@ first in every pair of figures.
 
 The aim for *speed* is 1.5, and 3 for alzantot, iga and pso. It is measured in two blocks of few sentences (n
 is in the cell), on a machine that others used as well. Where it is near 1, both sides spend their time inside
-MiniLM: with its padding patched TextAttack, too, asks about the texts of a step in one batch, and few
-sentences leave us little to batch across. `–` means that it was not measured.
+MiniLM: with its padding patched TextAttack, too, asks about the texts of a step in one batch. More sentences
+did not raise the ratios. `–` means that it was not measured.
 """
 COLUMNS = (
     "theirs",
