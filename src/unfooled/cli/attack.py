@@ -82,7 +82,9 @@ Examples:
         "none", "Fewer queries: auto fits a model of the victim first; PATH: one that is here; none."
     )
     surrogate_queries: int | None = option(
-        None, "Most queries that `--surrogate auto` fits on. [default: 2000]", min=1
+        None,
+        "Most queries that `--surrogate auto` fits on. [default: 500 to 2000, by the attack]",
+        min=1,
     )
     window: int = option(256, "Examples under attack at once; speed and memory only.", min=1)
 
