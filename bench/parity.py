@@ -124,7 +124,9 @@ def side_figures(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "seconds": round(sum(block["seconds"] for block in blocks), 2),
         "cpu_seconds": round(sum(block["cpu_seconds"] for block in blocks), 2),
         **{
-            what: {name: sum(block["meters"].get(name, {}).get(what, 0) for block in blocks) for name in METERS}
+            what: {
+                name: sum(block["meters"].get(name, {}).get(what, 0) for block in blocks) for name in METERS
+            }
             for what in ("calls", "texts", "tokens", "padding")
         },
         "errors": dict(notes.most_common(3)),
