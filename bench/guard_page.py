@@ -43,23 +43,7 @@ def blocks(found: dict[str, Case]) -> dict[str, str]:
 def filters(found: dict[str, Case]) -> str:
     """Each filter in a column: never a success rate without the false positives."""
     names = list(cases(found, "ladder"))
-    lines: list[tuple[str, list[str]]] = [
-        ("recall", [share(found[name]["recall"]) for name in names]),
-        ("**honest texts flagged**", [share(found[name]["honest"]) for name in names]),
-        ("look-alikes flagged", [share(found[name]["look_alikes"]) for name in names]),
-        ("recall at 1 % false positives", [price(found[name], "recall") for name in names]),
-        ("of other honest texts then flagged", [price(found[name], "honest") for name in names]),
-        ("caught, so attacked", [str(found[name]["caught"]) for name in names]),
-        ("gets through in any way", [share(found[name]["evaded"]) for name in names]),
-        ("**gets through and works**", [share(found[name]["passed"]) for name in names]),
-        ("… can be read", [first_texts(found[name], "readable") for name in names]),
-        ("queries", [f"{found[name]['queries']:,}" for name in names]),
-        ("behind normalisers, attacked anew", [mended(found[name], "passed") for name in names]),
-        ("… honest texts flagged", [mended(found[name], "honest") for name in names]),
-        ("… look-alikes flagged", [mended(found[name], "look_alikes") for name in names]),
-        ("… recall", [mended(found[name], "recall") for name in names]),
-        ("… queries", [mended(found[name], "queries") for name in names]),
-    ]
+    lines = [*quality(found, names), *mended_lines(found, names)]
     return table(["%", *map(title, names)], lines)
 
 
@@ -133,18 +117,41 @@ def cures(found: dict[str, Case]) -> str:
 
 def third_party(found: dict[str, Case]) -> str:
     names = [name for name in found if name.split("/")[1] in THIRD]
-    lines = [
+    lines = [*quality(found, names), *mended_lines(found, names)]
+    return table(["%", *(name.split("/")[1] for name in names)], lines)
+
+
+Line = tuple[str, list[str]]
+
+
+def quality(found: dict[str, Case], names: Sequence[str]) -> list[Line]:
+    """What a filter does, attacked and not."""
+    return [
+        ("texts to block", [count(found[name]["recall"]) for name in names]),
         ("recall", [share(found[name]["recall"]) for name in names]),
         ("**honest texts flagged**", [share(found[name]["honest"]) for name in names]),
+        ("… of", [count(found[name]["honest"]) for name in names]),
         ("look-alikes flagged", [share(found[name]["look_alikes"]) for name in names]),
+        ("… of", [count(found[name]["look_alikes"]) for name in names]),
         ("recall at 1 % false positives", [price(found[name], "recall") for name in names]),
-        ("caught, so attacked", [str(found[name]["caught"]) for name in names]),
+        ("of other honest texts then flagged", [price(found[name], "honest") for name in names]),
+        ("… threshold chosen on", [price(found[name], "chosen_on") for name in names]),
+        ("caught, so attacked", [f"{found[name]['caught']:,}" for name in names]),
+        ("gets through in any way", [share(found[name]["evaded"]) for name in names]),
         ("**gets through and works**", [share(found[name]["passed"]) for name in names]),
+        ("texts that got through, readable", [first_texts(found[name], "readable") for name in names]),
         ("queries", [f"{found[name]['queries']:,}" for name in names]),
-        ("behind normalisers, attacked anew", [mended(found[name], "passed") for name in names]),
-        ("… honest texts flagged", [mended(found[name], "honest") for name in names]),
     ]
-    return table(["%", *(name.split("/")[1] for name in names)], lines)
+
+
+def mended_lines(found: dict[str, Case], names: Sequence[str]) -> list[Line]:
+    return [
+        ("**behind normalisers, attacked anew**", [mended(found[name], "passed") for name in names]),
+        ("… honest texts flagged", [mended(found[name], "honest") for name in names]),
+        ("… look-alikes flagged", [mended(found[name], "look_alikes") for name in names]),
+        ("… recall", [mended(found[name], "recall") for name in names]),
+        ("… queries", [mended(found[name], "queries") for name in names]),
+    ]
 
 
 # -- cells -----------------------------------------------------------------------------------------------
@@ -167,7 +174,11 @@ def share(counted: Sequence[int] | None) -> str:
     if not counted or not counted[1]:
         return "–"
     low, high = wilson(counted[0] / counted[1], counted[1])
-    return f"{percent(counted)} ({100 * max(0.0, low):.1f}–{100 * min(1.0, high):.1f}), n = {counted[1]:,}"
+    return f"{percent(counted)} ({100 * max(0.0, low):.1f}–{100 * min(1.0, high):.1f})"
+
+
+def count(counted: Sequence[int] | None) -> str:
+    return f"{counted[1]:,}" if counted else "–"
 
 
 def percent(counted: Sequence[int]) -> str:
@@ -192,8 +203,7 @@ def price(case: Case, key: str) -> str:
     given = case.get("at_price")
     if not given:
         return "–"
-    few = f", chosen on {given['chosen_on']:,}" if key == "honest" else ""
-    return share(given[key]) + few
+    return f"{given[key]:,}" if key == "chosen_on" else share(given[key])
 
 
 def mended(case: Case, key: str) -> str:
