@@ -16,7 +16,7 @@ from unfooled.checks.illusions.wrappers import Votes
 from unfooled.checks.replay import Sample, answers, replay
 from unfooled.checks.transfer import transfer
 from unfooled.core.recipe import Recipe, load_recipe
-from unfooled.core.result import Example, Result, decided
+from unfooled.core.result import ATTACKED, Example, Result, decided
 from unfooled.core.session import Settings
 from unfooled.core.victim import TextValue
 from unfooled.defenses.harden import harden
@@ -173,14 +173,13 @@ def _attack(stage: AttackStage, runner: StageRunner, folder: Path) -> None:
 
 
 def _rows(stage: AttackStage, runner: StageRunner) -> set[int]:
-    """The rows of a `ChosenStage` stage, or those that a run's model still gets right."""
+    """The rows of a `ChosenStage` stage, or those that a run's model still gets right, or that fell."""
     if isinstance(runner.done[stage.rows].stage, ChosenStage):
         return set(json.loads(runner.file(stage.rows).read_text(encoding="utf-8"))["rows"])
-    return {
-        result.key
-        for result in results_of(runner, stage.rows)
-        if result.outcome != "error" and decided(result.perturbed_probs) == result.label
-    }
+    results = [result for result in results_of(runner, stage.rows) if result.outcome != "error"]
+    if stage.fooled:
+        return {result.key for result in results if result.outcome == "success"}
+    return {result.key for result in results if decided(result.perturbed_probs) == result.label}
 
 
 @do.register(ShowStage)
@@ -262,14 +261,17 @@ def _value(example: Example) -> TextValue:
 
 @do.register(TransferStage)
 def _transfer(stage: TransferStage, runner: StageRunner, folder: Path) -> None:
+    run = runner.done[stage.run].folder / RUN
     try:
-        run = runner.done[stage.run].folder / RUN
-        found = transfer(run, runner.model(stage.model), workers=runner.workers)
+        examples = transfer(run, runner.model(stage.model), workers=runner.workers).examples
     except RunFileError:
-        write_json(folder / NUMBERS, {"fooled": {}}, indent=1)  # nothing fooled the first model
-        return
-    moved = {str(example.key): int(example.fooled) for example in found.examples if example.right_before}
-    write_json(folder / NUMBERS, {"fooled": moved}, indent=1)
+        examples = ()  # nothing fooled the first model
+    moved = {str(example.key): int(example.fooled) for example in examples if example.right_before}
+    wrong = {str(example.key) for example in examples if not example.right_before}
+    # What did not even fool the first model carries nothing over.
+    attacked = [str(result.key) for result in results_of(runner, stage.run) if result.outcome in ATTACKED]
+    carried = {key: moved.get(key, 0) for key in attacked if key not in wrong}
+    write_json(folder / NUMBERS, {"fooled": moved, "carried": carried}, indent=1)
 
 
 @do.register(InsideStage)

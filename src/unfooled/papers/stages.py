@@ -124,8 +124,8 @@ class AttackStage(Stage):
 
     `changes` are settings of the attack as for `--set`; a value `{NAME}` is the file that the stage NAME
     made. `everywhere` are those of all parts, such as the encoder. `rows` names a stage:
-    of a `ChosenStage` one its rows, of a run those that its model still gets right. `measures` are taken of
-    the texts found.
+    of a `ChosenStage` one its rows, of a run those that its model still gets right; with `fooled`, those that
+    fell. `measures` are taken of the texts found.
     """
 
     model: Model
@@ -135,6 +135,7 @@ class AttackStage(Stage):
     everywhere: Settings = ()
     limit: int | None = None
     rows: str = ""
+    fooled: bool = False
     order: str = ""  # another order of words, as for --importance
     measures: tuple[str, ...] = ()
     seed: int = 0
