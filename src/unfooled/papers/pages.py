@@ -173,7 +173,7 @@ def _what(stage: Any, findings: Findings) -> str:
         case ShowStage():
             return f"texts shown to {_model(stage.model)}, {len(findings.results(stage.name))} rows"
         case ChosenStage():
-            return f"{stage.n} rows of the first {stage.of} that all models get right, seed {stage.seed}"
+            return f"{stage.n} of {stage.of} random rows, that all models get right, seed {stage.seed}"
     return str(stage.kind)
 
 

@@ -98,7 +98,7 @@ _SMOKE = BreakingBertSizes(
 _TWEETS = Rows(source="twitter_airline", split="train", clean="tweets")
 _GLOVE = settings(vectors="glove-6b-50d")
 _SMALL = BreakingBertSizes(
-    train={"tweets": replace(_TWEETS, limit=5000), "reviews": Rows(source="mr", split="train")},
+    train={"tweets": replace(_TWEETS, sample=5000), "reviews": Rows(source="mr", split="train")},
     full={"tweets": _TWEETS, "reviews": Rows(source="mr", split="train")},
     test={
         "tweets": Rows(source="twitter_airline", clean="tweets", sample=1200),

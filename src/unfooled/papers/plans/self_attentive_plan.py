@@ -166,7 +166,7 @@ _PAPER = SelfAttentiveSizes(
 
 _HOW = (
     "Data: MR sentences in place of Yelp reviews, SNLI (9,840 training pairs) in place of MultiNLI; "
-    f"{_SMALL.n} random rows of the first {_SMALL.of} test rows that all models of the task get right. Of a "
+    f"{_SMALL.n} random rows among {_SMALL.of} random test rows that all models of the task get right. Of a "
     "pair the hypothesis is edited.",
     "Models: BiLSTM with attention (64 units, GloVe 50-d), MiniLM fine-tuned in place of BERT, BERT_NOPT "
     "with three layers of 128 from scratch; defaults of `unfooled train`.",
