@@ -9,6 +9,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+MIXED = -1  # the width of a pass of several lengths
 UNPADDED = 64  # tokens; shorter sequences are many of each length
 
 
@@ -58,6 +59,32 @@ def like_length(lengths: Sequence[int], max_tokens: int, *, most: int) -> Iterat
         size = max(1, max_tokens // max(1, width))
         for start in range(0, len(members), size):
             yield members[start : start + size], width
+
+
+def mixed_length(
+    lengths: Sequence[int], max_tokens: int, *, most: int, least: int
+) -> Iterator[tuple[list[int], int]]:
+    """As `like_length`, but groups of fewer than `least` tokens without padding share passes: those have a
+    width of MIXED and hold texts in the order of their length."""
+    shared: list[int] = []
+    tokens = 0
+    for members, width in like_length(lengths, max_tokens, most=most):
+        own = len(members) * width
+        if own >= least or any(lengths[i] < width for i in members):
+            yield members, width
+            continue
+        if tokens + own > max_tokens:
+            yield _uniform(shared, lengths)
+            shared, tokens = [], 0
+        shared += members
+        tokens += own
+    if shared:
+        yield _uniform(shared, lengths)
+
+
+def _uniform(members: list[int], lengths: Sequence[int]) -> tuple[list[int], int]:
+    widths = {lengths[i] for i in members}
+    return members, widths.pop() if len(widths) == 1 else MIXED
 
 
 def padded_length(length: int, most: int) -> int:
