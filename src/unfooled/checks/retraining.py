@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from unfooled.core.result import Example
 from unfooled.core.victim import TextValue, digest
 from unfooled.data.dataset import Dataset
 from unfooled.defenses.harden import harden
@@ -66,11 +67,11 @@ def retrained(
 ) -> Filter:
     """The same filter around a model that was also trained on the lessons; it lies in `folder`."""
     model = _model_of(victim)
-    known = set(measured)
+    known: set[TextValue | None] = {None, *measured}
     rows = [
         (example.text().value, example.label)
         for example in train.aligned(model.labels, label_map)
-        if not example.problem and example.text().value not in known
+        if _value(example) not in known
     ]
     found = [
         (lesson.after, label)
@@ -85,10 +86,8 @@ def retrained(
         if isinstance(model, SklearnVictim):
             _save_pipeline(model.refitted([*rows, *found]), folder / SKLEARN_FILE)
         else:
-            given = Dataset.from_pairs(
-                [(text, model.labels[label]) for text, label in rows], labels=model.labels, name=train.name
-            )
-            harden(model, given, method="augment", samples=found, out=folder)
+            kept = train.only([example.key for example in train if _value(example) not in known])
+            harden(model, kept.aligned(model.labels, label_map), method="augment", samples=found, out=folder)
         write_json(folder / MARK, {"mark": mark, "rows": len(rows), "found": len(found)})
     return filter_in(folder, victim)
 
@@ -120,8 +119,15 @@ def _model_of(victim: Filter) -> Any:
 def _labels(victim: Filter, lessons: Sequence[Lesson]) -> list[int]:
     """Of several blocked classes, the one that the unedited text was taken for."""
     columns = [victim.inner.labels.index(label) for label in victim.flag]
-    scores = victim.inner.predict([lesson.before for lesson in lessons]) if lessons else []
-    return [max(columns, key=lambda column: row[column]) for row in scores]
+    if not lessons:
+        return []
+    scores = victim.inner.predict([lesson.before for lesson in lessons])[:, columns]
+    return [columns[place] for place in scores.argmax(axis=1).tolist()]
+
+
+def _value(example: Example) -> TextValue | None:
+    """None where the row cannot be read."""
+    return None if example.problem else example.text().value
 
 
 def _save_pipeline(pipeline: Any, path: Path) -> None:
