@@ -256,14 +256,14 @@ def print_mended(console: Console, before: FilterTest, mended: Mended | None) ->
     if mended is None:
         say(console, "no cure closes anything at the price: nothing was mended")
         return
-    console.width = max(console.width, 150)
+    console.width = max(console.width, 165)
     console.print(wide_table("", RUNGS, rung_rows(mended.result)))
     console.print(wide_table("", MENDED, mended_rows(before, mended)))
     say(console, _MENDED)
 
 
 def print_guard(console: Console, result: FilterTest, obeyed: Followed | None = None) -> None:
-    console.width = max(console.width, 150)  # a table that is folded cannot be read
+    console.width = max(console.width, 165)  # a table that is folded cannot be read
     say(console, visible(f"{result.victim}, data {result.data}, {result.suite}"))
     say(console, headline(result))
     say(console, at_price(result))
