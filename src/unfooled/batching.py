@@ -57,6 +57,23 @@ def like_length(lengths: Sequence[int], max_tokens: int, *, most: int) -> Iterat
             yield members[start : start + size], width
 
 
+def side_by_side(lengths: Sequence[int], max_tokens: int) -> Iterator[tuple[list[int], int]]:
+    """Yield lists of indices of at most `max_tokens` tokens together, and the mean length, rounded up.
+
+    For models that compute sequences of several lengths at once, without padding.
+    """
+    group: list[int] = []
+    tokens = 0
+    for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
+        if group and tokens + lengths[index] > max_tokens:
+            yield group, -(-tokens // len(group))
+            group, tokens = [], 0
+        group.append(index)
+        tokens += lengths[index]
+    if group:
+        yield group, -(-tokens // len(group))
+
+
 def padded_length(length: int, most: int) -> int:
     """Itself for a short sequence; else the next multiple of up to a tenth of it, but not above `most`."""
     if length <= UNPADDED:
