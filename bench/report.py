@@ -445,7 +445,8 @@ def _differences(scenarios: Sequence[dict[str, Any]]) -> str:
     parts = [
         "## Differences\n",
         "A reason stands here only if TextAttack, with that one thing changed, gave exactly Unfooled's"
-        " outcome, text and number of queries.\n",
+        " outcome, text and number of queries. Of the order of questions it stands only if Unfooled,"
+        " run again with the constraints first, gave TextAttack's.\n",
     ]
     for scenario in scenarios:
         agree = scenario["agreement"]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
 
 MIXED = -1  # the width of a pass of several lengths
 UNPADDED = 64  # tokens; shorter sequences are many of each length
@@ -90,3 +93,18 @@ def padded_length(length: int, most: int) -> int:
         return length
     step = 1 << ((length // 10).bit_length() - 1)
     return max(length, min(most, -(-length // step) * step))
+
+
+def up_to(most: int, items: Sequence[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Yield the items in their order, as many together as do not exceed `most`; a larger one stands alone."""
+    block: list[T] = []
+    total = 0
+    for item in items:
+        more = size(item)
+        if block and total + more > most:
+            yield block
+            block, total = [], 0
+        block.append(item)
+        total += more
+    if block:
+        yield block
