@@ -95,8 +95,9 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
     ]
     texts = backend._texts(rows, 0)
     few = texts[:8]
+    decided = victim.predict(texts).argmax(axis=1)
     for name, copy in copies.items():
-        same, asked = backend.agreement(victim, copy, texts)
+        same, asked = int((copy.predict(texts).argmax(axis=1) == decided).sum()), len(texts)
         low, high = wilson(same, asked)
         company = abs(copy.predict(few) - [copy.predict([text])[0] for text in few]).max()
         found[name] |= {"same": same, "asked": asked, "low": low, "high": high, "company": float(company)}
