@@ -34,6 +34,7 @@ class Ways(NamedTuple):
     out: str | Path | None = None
     restart: bool = False
     caps: Caps | None = None
+    looked: int = 0  # texts that were asked before
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def _guided(
         restart=ways.restart,
         opened=opened,
         tell=tell,
-        afford=partial(require_affordable, ways.caps, queries, sample),
+        afford=partial(require_affordable, ways.caps, queries, sample, looked=ways.looked),
     )
     guided = surrogate.guided_by_fitted(recipe, path, fitted)
     kept = surrogate.as_kept(guided)
