@@ -29,8 +29,9 @@ def main() -> None:
 
 def table(cases: dict[str, Any]) -> str:
     lines = [
-        "| victim, attack | way | encoder | n | success | queries | with the fit | of plain | words | of plain |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| victim, attack | way | rows | encoder | n | success | queries | with the fit | of plain "
+        "| words | of plain |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name in sorted(cases, key=lambda name: (name.rsplit("/", 1)[0], name.split("/")[2] != "plain")):
         case = cases[name]
@@ -41,6 +42,7 @@ def table(cases: dict[str, Any]) -> str:
         cells = [
             f"{victim}, {attack.split('@')[0]}",
             way,
+            "fresh" if case.get("data") == "mr-fresh" else "earlier",
             "none" if attack.startswith("deepwordbug") else case.get("encoder") or RECIPES_OWN,
             str(case["n"]),
             f"{case['success']:.1%} ({low:.1%} – {high:.1%})",
