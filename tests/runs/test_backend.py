@@ -39,7 +39,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def exported(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiling._export(load_victim(str(folder)), tmp_path_factory.mktemp("onnx"))  # type: ignore[arg-type]
+    with compiling._silence():
+        return compiling._export(load_victim(str(folder)), tmp_path_factory.mktemp("onnx"))  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)
