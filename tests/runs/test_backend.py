@@ -16,7 +16,7 @@ from unfooled.data.dataset import Dataset
 from unfooled.errors import RunFileError, UserError, VictimError
 from unfooled.runs import backend as backends
 from unfooled.runs.attack import Observer, Run, attack
-from unfooled.runs.backend import Agreement, edited_copies, settle_backend
+from unfooled.runs.backend import SameDecisions, edited_copies, settle_backend
 from unfooled.victims.loading import load_victim
 from unfooled.victims.torch import compiled as compiling
 from unfooled.victims.torch.compiled import CompiledVictim, compiled
@@ -39,7 +39,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def exported(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiling._export(load_victim(str(folder)), tmp_path_factory.mktemp("onnx"))  # type: ignore[arg-type]
+    with compiling._silence():
+        return compiling._export(load_victim(str(folder)), tmp_path_factory.mktemp("onnx"))  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)
@@ -145,7 +146,7 @@ def test_auto_passes_over_what_is_fast_and_wrong(folder: Path, monkeypatch: pyte
     monkeypatch.setattr("unfooled.victims.torch.compiled.available", lambda: ["onnx", "onnx-8bit"])
     monkeypatch.setattr(backends, "race", lambda *_: {"torch": 1.0, "onnx": 0.5, "onnx-8bit": 0.1})
     monkeypatch.setattr(
-        backends, "agreement", lambda original, copy, texts: Agreement(99 + (copy.backend == "onnx"), 100)
+        backends, "agreement", lambda original, copy, texts: SameDecisions(99 + (copy.backend == "onnx"), 100)
     )
     told: list[str] = []
     settled = settle_backend(

@@ -44,7 +44,7 @@ from unfooled.victims.preflight import Preflight
 
 if TYPE_CHECKING:
     from unfooled.metrics.summary import Summary
-    from unfooled.runs.backend import Settled
+    from unfooled.runs.backend import SettledBackend
     from unfooled.runs.caps import Caps, Spending
     from unfooled.runs.in_memory import MemoryRunFile
     from unfooled.runs.order import Order
@@ -356,7 +356,7 @@ def _with_backend(
     out: str | Path | None,
     restart: bool,
     observer: Observer,
-) -> Settled | None:
+) -> SettledBackend | None:
     """The victim in another runtime; None where nobody asked for one."""
     if backend in (None, "torch") and "unfooled.victims.torch.compiled" not in sys.modules:
         return None

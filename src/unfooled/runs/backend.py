@@ -33,7 +33,7 @@ _ROUNDS, _RACED = 3, 192  # texts
 _FASTER = 1.1  # torch wins what is closer than that
 
 
-class Agreement(NamedTuple):
+class SameDecisions(NamedTuple):
     """On how many of the texts asked a copy decides as the original."""
 
     same: int
@@ -48,7 +48,7 @@ class Agreement(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settled:
+class SettledBackend:
     """The victim that a run asks, and what its header keeps of how it came to that."""
 
     victim: Any
@@ -64,12 +64,12 @@ def settle_backend(
     seed: int,
     before: str | None,
     tell: Callable[[str], None],
-) -> Settled:
+) -> SettledBackend:
     """The victim in the runtime that was asked for. `rows` are of the data; `before` is the backend of a run
     that goes on: it does not race again."""
     inside = compiled_inside(victim)
     if inside is None and backend in (None, TORCH):
-        return Settled(victim)
+        return SettledBackend(victim)
     texts = _texts(rows, seed)
     if inside is not None:
         if backend not in (None, inside.backend):
@@ -98,10 +98,10 @@ def backend_before(out: str | Path | None) -> str | None:
         return None  # what is wrong with it is said when it is opened to be written
 
 
-def agreement(original: HuggingFaceVictim, copy: CompiledVictim, texts: Sequence[TextValue]) -> Agreement:
+def agreement(original: HuggingFaceVictim, copy: CompiledVictim, texts: Sequence[TextValue]) -> SameDecisions:
     """Asked in the batches that an attack would ask in."""
     one, other = original.predict(texts), copy.predict(texts)
-    return Agreement(int((one.argmax(axis=1) == other.argmax(axis=1)).sum()), len(texts))
+    return SameDecisions(int((one.argmax(axis=1) == other.argmax(axis=1)).sum()), len(texts))
 
 
 def edited_copies(example: Example, seed: int) -> Iterator[TextValue]:
@@ -139,7 +139,7 @@ def _settled(
     texts: Sequence[TextValue],
     facts: dict[str, Any],
     tell: Callable[[str], None],
-) -> Settled:
+) -> SettledBackend:
     found = agreement(copy.original, copy, texts)
     if not found.enough:
         raise VictimError(
@@ -149,19 +149,19 @@ def _settled(
         )
     tell(f"backend: {copy.backend}, agrees with torch on {found}")
     facts = facts | {"name": copy.backend, "same": found.same, "asked": found.asked}
-    return Settled(victim, {"backend": copy.backend}, {"backend": facts})
+    return SettledBackend(victim, {"backend": copy.backend}, {"backend": facts})
 
 
 def _raced(
     original: HuggingFaceVictim, texts: Sequence[TextValue], before: str | None, tell: Callable[[str], None]
-) -> Settled:
+) -> SettledBackend:
     from unfooled.victims.torch.compiled import available, compiled
 
     names = available() if before is None else [name for name in (before,) if name != TORCH]
     if not names:
         why = "as the run began" if before else "no other is installed: pip install 'unfooled[onnx]'"
         tell(f"backend: {TORCH}, {why}")
-        return Settled(original, {}, {"backend": {"name": TORCH}})
+        return SettledBackend(original, {}, {"backend": {"name": TORCH}})
     copies = compiled(original, *names)
     if before is not None:
         return _settled(copies[before], copies[before], texts, {}, tell)
@@ -180,7 +180,7 @@ def _raced(
         refused[name] = str(found)
         tell(f"backend: not {name}, it agrees with torch on {found} only")
     tell(f"backend: {TORCH}")
-    return Settled(original, {}, {"backend": {"name": TORCH, "race": speeds, "refused": refused}})
+    return SettledBackend(original, {}, {"backend": {"name": TORCH, "race": speeds, "refused": refused}})
 
 
 def race(victims: dict[str, Any], texts: Sequence[TextValue]) -> dict[str, float]:

@@ -26,7 +26,7 @@ def _attention_mode() -> Any:
 
     ordinary = torch.nn.functional.scaled_dot_product_attention
 
-    class Attention(TorchFunctionMode):
+    class AttentionByLength(TorchFunctionMode):
         """Attention of each text to itself, where the model asks for that of all tokens to all."""
 
         def __init__(self, parts: Sequence[Stretch]) -> None:
@@ -44,7 +44,7 @@ def _attention_mode() -> Any:
             self.used += 1
             return attended(ordinary, *states, parts=self.parts, **how)
 
-    return Attention
+    return AttentionByLength
 
 
 class PackedPasses:
