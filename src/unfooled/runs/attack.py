@@ -6,6 +6,7 @@ import contextlib
 import platform
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 # Enough to see swapped labels or logits, little enough for a paid endpoint.
 PREFLIGHT_EXAMPLES = 64
 FEW_EDITS = 5  # an example that withstood fewer edits than this was hardly attacked
+_PORTION = 1000  # rows whose results are looked up at once
 FEW_EXAMPLES = 8  # looked at where a run attacks chosen examples only: a model that was looked at before
 
 
@@ -177,6 +179,7 @@ def attack(
         >>> [result.outcome for result in run.results()]
         ['success']
     """
+    began = time.monotonic()
     victim = as_victim(victim)
     task = task_for(victim)
     dataset = task.data(data, victim).aligned(victim.labels, label_map)
@@ -230,6 +233,10 @@ def attack(
         looked_at = take(dataset, PREFLIGHT_EXAMPLES, seed=settings.seed, first=first)
     first_rows = islice(_chosen(iter(dataset if keys is not None else looked_at), keys), _looks(keys))
     sample = [example for example in first_rows if not example.problem]
+    if caps is not None:
+        from unfooled.runs.caps import require_looks
+
+        require_looks(caps, out, sample, restart=restart)
     report = task.preflight(victim, sample)
     observer.checked(report)
     report.raise_for_fail()
@@ -247,7 +254,7 @@ def attack(
         from unfooled.runs.asking import Ways, settle_asking
 
         asked = settle_asking(
-            Ways(order, surrogate, surrogate_queries, out, restart, caps),
+            Ways(order, surrogate, surrogate_queries, out, restart, caps, report.asked),
             recipe,
             victim,
             whole,
@@ -296,18 +303,22 @@ def attack(
         if counters:
             file.set_counters(counters)
         examples = _unfinished(_chosen(iter(dataset), keys), file)
-        low, high = (dataset.nth_key(0), dataset.nth_key(total - 1)) if total else (0, -1)
         if keys is None and dataset is whole:
-            done = file.count_finished(low, high)
+            done = file.count_finished(whole.nth_key(0), whole.nth_key(total - 1)) if total else 0
         elif keys is None:
-            wanted = {dataset.nth_key(n) for n in range(total)}
-            done = len(file.finished(low, high) & wanted)
+            done = _count_finished(dataset, total, file)
         else:
+            low, high = min(keys, default=0), max(keys, default=-1)
             total, done = len(keys), len(file.finished(low, high) & set(keys))
         observer.started(total, done)
         if done < total:
             parts = SessionParts(victim, recipe, settings, _answered_question(task, victim, sample))
-            with caps.counting(file, sample) if caps else contextlib.nullcontext() as spending:
+            looked = report.asked + bool(sample)  # and that one question
+            with (
+                caps.counting(file, sample, looked=looked, began=began)
+                if caps
+                else contextlib.nullcontext() as spending
+            ):
                 results = _results(parts, examples, elsewhere, total - done, file, opened, observer, spending)
                 with closing(results):  # its counters belong into the file while that is open
                     for result in results:
@@ -417,9 +428,18 @@ def _chosen(examples: Iterator[Example], keys: Collection[int] | None) -> Iterat
     return examples if keys is None else (example for example in examples if example.key in keys)
 
 
+def _count_finished(data: Examples, rows: int, file: RunFile) -> int:
+    """Of the first rows, those with a result; looked up in portions, for the same reason as below."""
+    done = 0
+    for start in range(0, rows, _PORTION):
+        keys = [data.nth_key(place) for place in range(start, min(start + _PORTION, rows))]
+        done += len(file.finished(keys[0], keys[-1]).intersection(keys))
+    return done
+
+
 def _unfinished(examples: Iterator[Example], file: RunFile) -> Iterator[Example]:
     """Examples without a result, looked up in portions so that no list of all keys is held."""
-    while portion := list(islice(examples, 1000)):
+    while portion := list(islice(examples, _PORTION)):
         keys = [example.key for example in portion]
         finished = file.finished(min(keys), max(keys))
         yield from (example for example in portion if example.key not in finished)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from unfooled.batching import UNPADDED, Meter, like_length
+from unfooled.batching import MIXED, UNPADDED, Meter, mixed_length
 from unfooled.core.victim import (
     SPECIMEN,
     Probabilities,
@@ -40,6 +40,7 @@ from unfooled.victims.labels import settle_labels
 from unfooled.victims.torch import word_models as models
 from unfooled.victims.torch.hooks import make_steady
 from unfooled.victims.torch.noise import TorchNoise
+from unfooled.victims.torch.packed import PackedPasses
 from unfooled.victims.torch.pretrained import load_pretrained
 from unfooled.victims.torch.quiet import quiet
 from unfooled.victims.torch.tokens import Tokens, tensors, tokenise
@@ -50,8 +51,9 @@ if TYPE_CHECKING:
 
 # Tokens per forward pass: the fastest on one core, by a little. A recurrent network goes word by word, so it
 # pays to take more texts along.
-MAX_TOKENS = 2048
+MAX_TOKENS = 1536
 MAX_TOKENS_RECURRENT = 8192
+FULL_ENOUGH = 0.5  # of a pass: texts of one length that have it to themselves
 TORCH = "torch"  # the backend that every model has
 
 # From token sequences and the width that they are filled up to, to logits.
@@ -106,6 +108,8 @@ class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
         self._capabilities: frozenset[str] | None = None
         self.padding_id: int | None = getattr(tokenizer, "pad_token_id", None)
         self._padding_is_hidden: bool | None = None
+        self._packed: PackedPasses | None = None
+        self._packing_tried = False
         make_steady(model)
 
     @property
@@ -121,7 +125,6 @@ class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
 
     def raw_logits(self, texts: Sequence[TextValue], /, run: Run | None = None) -> Probabilities:
         """What the softmax reads, in the order of the labels; passes by `run`, where it is given."""
-        run = run or self._run_here
         tokenised, cut = self.tokens(texts)
         self.truncated += cut
         # Different spellings may read the same to the model; each reading is computed once.
@@ -131,12 +134,15 @@ class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
         lengths = [len(ids) for ids, _ in readings]
         most = self.max_length if max(lengths) > UNPADDED and self._hides_padding() else 0
         logits = np.empty((len(readings), len(self.labels)))
-        for batch in Passes(self, like_length(lengths, self.max_tokens, most=most)):
+        packs = run is None and len(set(lengths)) > 1 and self._packs() is not None
+        least = self.max_tokens * FULL_ENOUGH if packs else 0
+        groups = mixed_length(lengths, self.max_tokens, most=most, least=int(least))
+        for batch in Passes(self, groups, lengths):
             with batch as group:
                 started = time.perf_counter()
-                logits[group] = run([readings[i] for i in group], batch.width)
+                logits[group] = (run or self._run_here)([readings[i] for i in group], batch.width)
                 real, spent = sum(lengths[i] for i in group), time.perf_counter() - started
-                self.meter.add(len(group), real, len(group) * batch.width - real, spent)
+                self.meter.add(len(group), real, max(0, len(group) * batch.width - real), spent)
         scores = logits[which]
         return scores if self._order is None else scores[:, self._order]
 
@@ -183,10 +189,20 @@ class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
         return self._run(tokenised, width).numpy()
 
     def _run(self, tokenised: Sequence[Tokens], width: int) -> Any:
-        """The logits of token sequences of one width."""
+        """The logits of token sequences that are filled up to a width, or of several lengths."""
+        if width == MIXED:
+            return to_host(self._packed.logits(tokenised)).double()  # type: ignore[union-attr]
         with answering(self.model):
             inputs = to_device(tensors(tokenised, width, self.padding_id or 0), self.model)
             return to_host(self.model(**inputs).logits).double()
+
+    def _packs(self) -> PackedPasses | None:
+        """How several lengths share a pass; None where they cannot. Tried out when first asked."""
+        if not self._packing_tried:
+            self._packing_tried = True
+            (specimen,), _ = self.tokens([SPECIMEN])
+            self._packed = PackedPasses.of(self.model, specimen)
+        return self._packed
 
     def _hides_padding(self) -> bool:
         """Whether padding behind a mask leaves this model's answers alone; tried out when first asked."""
