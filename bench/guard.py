@@ -224,7 +224,9 @@ def guard_options(name: str, victim: str, way: str, place: Path) -> list[object]
         words += ["--look-alikes", place / ("alike-few.txt" if victim == "llm" else "alike.txt")]
     if way in ("judged", "every"):
         words += ["--judge", "--masked-lm", "trigram"]
-    elif victim not in DECIDES:
+    elif victim in DECIDES:
+        words += ["--without", "decision-learner@quick"]
+    else:
         words += [word for attack in SYNONYMS for word in ("--without", attack)]
     if way in ("full", "every"):
         words += ["--every"]
