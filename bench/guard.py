@@ -12,6 +12,7 @@ injections/cloneguard. WAY is one of
 
     ladder    disguises of characters and misspellings, what is still blocked alone; then mended, and anew
     full      the same attacks, each on every caught text
+    alone     as `full`, without the two attacks that search for misspellings: for filters that are slow
     judged    the whole ladder with synonyms and a language model, on fewer texts; a judge of validity says
               whether what is neither to be undone nor slightly misspelt means the same
     every     as `judged`, each attack on every caught text
@@ -41,6 +42,7 @@ from bench_data import ROOT, Row, read_jsonl
 
 OUT = Path(__file__).with_name("guard.json")
 SEED = 23
+SPELLINGS = ("typos@random", "deepwordbug@paper")
 SYNONYMS = ("textfooler@textattack", "bae-r@textattack")
 FEWER = 100  # texts to block of which the searches for synonyms, and the judge, get the caught ones
 SLOW_ROWS = 80  # for filters that take longer than a tenth of a second
@@ -228,7 +230,9 @@ def guard_options(name: str, victim: str, way: str, place: Path) -> list[object]
         words += ["--without", "decision-learner@quick"]
     else:
         words += [word for attack in SYNONYMS for word in ("--without", attack)]
-    if way in ("full", "every"):
+    if way == "alone":
+        words += [word for attack in SPELLINGS for word in ("--without", attack)]
+    if way in ("full", "alone", "every"):
         words += ["--every"]
     limit = FEWER if way in ("judged", "every") else kind.rows
     if victim in SLOW:
@@ -291,7 +295,7 @@ def speed(name: str, victim: str, place: Path) -> dict[str, Any]:
     if (place / f"{victim}+mended-ladder").exists():
         given["mended"] = place / f"{victim}+mended-ladder"
     victims = {key: load_victim(str(path)) for key, path in given.items()}
-    texts = [example.text() for example in load_data(str(place / "test.jsonl"))][:220]
+    texts = [example.text().value for example in load_data(str(place / "test.jsonl"))][:220]
     taken: dict[str, list[float]] = {key: [] for key in victims}
     for text in texts:
         for key, model in victims.items():

@@ -49,7 +49,7 @@ def filters(found: dict[str, Case]) -> str:
 
 def techniques(found: dict[str, Case]) -> str:
     """What each attack does by itself to all caught texts, as far as it was asked of all."""
-    names = list(cases(found, "full"))
+    names = [*cases(found, "full"), *cases(found, "alone")]
     attacks = list(dict.fromkeys(attack for name in names for attack in found[name]["rungs"]))
     lines = [(f"`{attack}`", [rung(found[name], attack) for name in names]) for attack in attacks]
     lines.append(("caught", [str(found[name]["caught"]) for name in names]))
