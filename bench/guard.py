@@ -238,7 +238,9 @@ def guard_options(name: str, victim: str, way: str, place: Path) -> list[object]
     if victim in SLOW:
         limit = SLOW_ROWS
         words += ["--benign", "200"]
-    elif way in ("ladder", "judged") and not victim.endswith("+mended"):
+    elif victim.startswith("minilm") and name != "sms":
+        words += ["--benign", "600"]
+    if victim not in SLOW and way in ("ladder", "judged") and not victim.endswith("+mended"):
         words += ["--fix", place / f"{victim}+mended-{way}"]
     return [*words, "--limit", limit]
 

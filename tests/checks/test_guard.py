@@ -476,6 +476,24 @@ def test_the_command_writes_all_its_files_and_a_filter_that_loads(tmp_path: Path
     assert "no class 'spam'" in wrong.stderr
 
 
+def test_a_function_is_mended_and_named_again_with_its_classes(tmp_path: Path) -> None:
+    (tmp_path / "words.py").write_text(
+        "def classify(texts):\n    return [[0.1, 0.9] if 'vile' in text else [0.9, 0.1] for text in texts]\n"
+    )
+    lines = ["text,label", *(f"{text},{label}" for text, label in ROWS)]
+    (tmp_path / "rows.csv").write_text("\n".join(lines), encoding="utf-8")
+    command = ["guard", "--model", "words.py:classify", "--labels", "fine,abuse", "--data", "rows.csv"]
+    command += ["--flag", "abuse", "--out", "run", "--fix", "safe"]
+    left = [word for attack in ("textfooler", "bae-r") for word in ("--without", f"{attack}@textattack")]
+    done = typed(*command, *left, cwd=tmp_path)
+    named = done.stdout.partition("name its model each time: ")[2].partition(")")[0].split()
+    assert named == ["--victim-option", "model=words.py:classify", "--labels", "fine,abuse"]
+    attack = ["attack", "--model", "safe", "--data", "rows.csv", "--goal", "evade:abuse", "--out", "again"]
+    typed(*attack, "--attack", "leetspeak@plain", *named, cwd=tmp_path)
+    unnamed = typed(*attack, "--attack", "leetspeak@plain", *named[:2], code=2, cwd=tmp_path)
+    assert "--labels" in unnamed.stderr
+
+
 def test_a_model_behind_that_does_not_answer_is_refused_before_any_attack(tmp_path: Path) -> None:
     (tmp_path / "reviews.csv").write_text("text,label\na superb film,positive\nso bad,negative\n")
     command = ["guard", "--model", "fake", "--data", "reviews.csv", "--flag", "positive", "--out", "run"]

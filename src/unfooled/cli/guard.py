@@ -143,8 +143,12 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
         assert self.fix is not None
         chosen = {"steps": cure.steps, "table": cure.table}
         hardened = harden(self.model, method="normalise", out=self.fix, options=chosen, restart=True)
-        alone = "" if hardened.alone else f" (name its model each time: --victim-option model={self.model})"
-        return f"\nmended filter: {self.fix}{alone}"
+        return f"\nmended filter: {self.fix}{'' if hardened.alone else self._named_again()}"
+
+    def _named_again(self) -> str:
+        """What every command must be told of a model that is not in the folder."""
+        labels = f" --labels {self.labels}" if self.labels else ""
+        return f" (name its model each time: --victim-option model={self.model}{labels})"
 
     def _reader(self) -> Reader:
         if self.reader == "person":
