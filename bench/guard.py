@@ -10,7 +10,8 @@ weights behind the HTTP server of `xllamacpp`, on loopback; `+mended` behind it 
 Filters of others, where they are installed: tweets/better-profanity, tweets/profanity-check,
 injections/cloneguard. WAY is one of
 
-    ladder    disguises of characters and misspellings, what is still blocked alone; then mended, and anew
+    ladder    disguises of characters and misspellings, what is still blocked alone
+    fixed     goes on from there: mended, and attacked anew
     full      the same attacks, each on every caught text
     alone     as `full`, without the two attacks that search for misspellings: for filters that are slow
     judged    the whole ladder with synonyms and a language model, on fewer texts; a judge of validity says
@@ -201,7 +202,7 @@ def run(case: str, folder: Path) -> None:
         found = speed(name, victim, place)
     else:
         with model_of(victim, place, name) as options:
-            out = place / "runs" / f"{victim}-{way}"
+            out = place / "runs" / f"{victim}-{way.replace('fixed', 'ladder')}"
             words = ["guard", *options, *guard_options(name, victim, way, place), "--out", out, "--json"]
             found = json.loads(unfooled(*words))
     found["cpu_seconds"] = round(cpu_seconds() - began, 1)
@@ -240,8 +241,8 @@ def guard_options(name: str, victim: str, way: str, place: Path) -> list[object]
         words += ["--benign", "200"]
     elif victim.startswith("minilm") and name != "sms":
         words += ["--benign", "600"]
-    if victim not in SLOW and way in ("ladder", "judged") and not victim.endswith("+mended"):
-        words += ["--fix", place / f"{victim}+mended-{way}"]
+    if way == "fixed":
+        words += ["--fix", place / f"{victim}+mended-ladder"]
     return [*words, "--limit", limit]
 
 
@@ -316,7 +317,10 @@ def gather(folder: Path) -> None:
         name, rest = path.stem.split("-", 1)
         victim, way = rest.rsplit("-", 1)
         result = json.loads(path.read_text(encoding="utf-8"))
-        found[f"{name}/{victim}/{way}"] = result if way == "speed" else kept(result)
+        if way == "ladder" and path.with_name(f"{name}-{victim}-fixed.json").exists():
+            continue
+        case = f"{name}/{victim}/{'ladder' if way == 'fixed' else way}"
+        found[case] = result if way == "speed" else kept(result)
     OUT.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
