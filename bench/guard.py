@@ -14,9 +14,8 @@ injections/cloneguard. WAY is one of
     fixed     goes on from there: mended, and attacked anew
     full      the same attacks, each on every caught text
     alone     as `full`, without the two attacks that search for misspellings: for filters that are slow
-    judged    the whole ladder with synonyms and a language model, on fewer texts; a judge of validity says
-              whether what is neither to be undone nor slightly misspelt means the same
-    every     as `judged`, each attack on every caught text
+    judge     a judge of validity on a sample of what `full` got through that can neither be undone nor is
+              slightly misspelt; without its language model, which takes seconds a text
     speed     CPU milliseconds a text that the filter takes, alone, bare and behind its normalisers
 
 Everything is seeded and lies in `--folder`; `guard_page.py` makes the page of `bench/guard.json`.
@@ -44,8 +43,9 @@ from bench_data import ROOT, Row, read_jsonl
 OUT = Path(__file__).with_name("guard.json")
 SEED = 23
 SPELLINGS = ("typos@random", "deepwordbug@paper")
+SEARCHED = ("typos@blind", *SPELLINGS)  # what nobody can tell without a judge
 SYNONYMS = ("textfooler@textattack", "bae-r@textattack")
-FEWER = 100  # texts to block of which the searches for synonyms, and the judge, get the caught ones
+JUDGED = 200  # texts of each attack, at most
 SLOW_ROWS = 80  # for filters that take longer than a tenth of a second
 SLOW = ("llm", "cloneguard")
 DECIDES = ("better-profanity", "cloneguard")  # yes or no: its ladder has no attacks that need scores
@@ -200,6 +200,8 @@ def run(case: str, folder: Path) -> None:
     began = cpu_seconds()
     if way == "speed":
         found = speed(name, victim, place)
+    elif way == "judge":
+        found = judged(place / "runs" / f"{victim}-full" / "ladder")
     else:
         with model_of(victim, place, name) as options:
             out = place / "runs" / f"{victim}-{way.replace('fixed', 'ladder')}"
@@ -207,7 +209,9 @@ def run(case: str, folder: Path) -> None:
             found = json.loads(unfooled(*words))
     found["cpu_seconds"] = round(cpu_seconds() - began, 1)
     result.write_text(json.dumps(found), encoding="utf-8")
-    if way != "speed":
+    if way in ("speed", "judge"):
+        print(case, found, flush=True)
+    else:
         told = {key: round(100 * found[key]["value"], 1) for key in ("recall", "honest", "passed")}
         print(case, told, found["caught"], found["queries"], found["cpu_seconds"], flush=True)
 
@@ -225,17 +229,15 @@ def guard_options(name: str, victim: str, way: str, place: Path) -> list[object]
     words += ["--reader", kind.reader, "--seed", "0"]
     if kind.alike:
         words += ["--look-alikes", place / ("alike-few.txt" if victim == "llm" else "alike.txt")]
-    if way in ("judged", "every"):
-        words += ["--judge", "--masked-lm", "trigram"]
-    elif victim in DECIDES:
+    if victim in DECIDES:
         words += ["--without", "decision-learner@quick"]
     else:
         words += [word for attack in SYNONYMS for word in ("--without", attack)]
     if way == "alone":
         words += [word for attack in SPELLINGS for word in ("--without", attack)]
-    if way in ("full", "alone", "every"):
+    if way in ("full", "alone"):
         words += ["--every"]
-    limit = FEWER if way in ("judged", "every") else kind.rows
+    limit = kind.rows
     if victim in SLOW:
         limit = SLOW_ROWS
         words += ["--benign", "200"]
@@ -308,6 +310,40 @@ def speed(name: str, victim: str, place: Path) -> dict[str, Any]:
     return {key: round(statistics.median(times[20:]), 3) for key, times in taken.items()} | {"n": 200}
 
 
+def judged(ladder: Path) -> dict[str, Any]:
+    """Of each attack's texts that nobody could tell without a judge, how many are valid in its eyes."""
+    from unfooled.checks.illusions.attacking import read_results
+    from unfooled.checks.payload import payload_of
+    from unfooled.checks.worst_case import VALID
+    from unfooled.metrics.validity.features import Pair
+    from unfooled.metrics.validity.instruments import open_instruments
+    from unfooled.metrics.validity.model import REDUCED, load_judge
+
+    judge = load_judge().variant(REDUCED)
+    instruments = open_instruments(judge.features)
+    found: dict[str, Any] = {}
+    for folder in sorted(ladder.glob("*-*@*")):
+        attack = folder.name.partition("-")[2]
+        open_ = [
+            Pair(result.original, result.perturbed)
+            for result in read_results(folder)
+            if result.outcome == "success"
+            and attack in SEARCHED
+            and payload_of(result.original, result.perturbed, attack).chance("person") is None
+        ]
+        pairs = random.Random(SEED).sample(open_, min(JUDGED, len(open_)))
+        if pairs:
+            rows = instruments.measure(pairs)
+            chances, kept = judge.valid(rows), judge.chance(rows, "label_kept")
+            found[attack] = {
+                "open": len(open_),
+                "judged": len(pairs),
+                "valid": int((chances >= VALID).sum()),
+                "label_kept": int((kept >= VALID).sum()),
+            }
+    return found
+
+
 # -- what is kept ------------------------------------------------------------------------------------------
 
 
@@ -320,8 +356,8 @@ def gather(folder: Path) -> None:
         if way == "ladder" and path.with_name(f"{name}-{victim}-fixed.json").exists():
             continue
         case = f"{name}/{victim}/{'ladder' if way == 'fixed' else way}"
-        found[case] = result if way == "speed" else kept(result)
-    OUT.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        found[case] = result if way in ("speed", "judge") else kept(result)
+    OUT.write_text(json.dumps(dict(sorted(found.items())), indent=1) + "\n", encoding="utf-8")
 
 
 def kept(result: dict[str, Any]) -> dict[str, Any]:
