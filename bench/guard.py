@@ -5,8 +5,9 @@
     python bench/guard.py gather                     # all that is finished, into bench/guard.json
 
 SET is tweets, sms or injections (`$UNFOOLED_DATA` must hold `hate_offensive`, `hatecheck`, `sms_spam`,
-`prompt_injection`, `notinject`), VICTIM sklearn, minilm, or llm: an instruction-tuned SmolLM2 of 135 million
-weights behind the HTTP server of `xllamacpp`, on loopback; `+mended` behind it is what `--fix` wrote.
+`prompt_injection`, `notinject`), VICTIM sklearn, minilm, or llm (scores alone): an instruction-tuned SmolLM2
+of 135 million weights behind the HTTP server of `xllamacpp`, on loopback; `+mended` behind it is what `--fix`
+wrote.
 Filters of others, where they are installed: tweets/better-profanity, tweets/profanity-check,
 injections/cloneguard. WAY is one of
 
@@ -16,6 +17,7 @@ injections/cloneguard. WAY is one of
     alone     as `full`, without the two attacks that search for misspellings: for filters that are slow
     judge     a judge of validity on a sample of what `full` got through that can neither be undone nor is
               slightly misspelt; without its language model, which takes seconds a text
+    scores    of the language model: what it says of LLM_ROWS texts of either kind, without any attack
     speed     CPU milliseconds a text that the filter takes, alone, bare and behind its normalisers
 
 Everything is seeded and lies in `--folder`; `guard_page.py` makes the page of `bench/guard.json`.
@@ -46,8 +48,9 @@ SPELLINGS = ("typos@random", "deepwordbug@paper")
 SEARCHED = ("typos@blind", *SPELLINGS)  # what nobody can tell without a judge
 SYNONYMS = ("textfooler@textattack", "bae-r@textattack")
 JUDGED = 200  # texts of each attack, at most
-SLOW_ROWS = 80  # for filters that take longer than a tenth of a second
-SLOW = ("llm", "cloneguard")
+SLOW_ROWS = 24  # to block and honest, for filters that take longer than a tenth of a second
+SLOW = ("cloneguard",)
+LLM_ROWS = 50  # of either kind
 DECIDES = ("better-profanity", "cloneguard")  # yes or no: its ladder has no attacks that need scores
 # Filters from the package index, unchanged: functions of `guard_filters.py`, and what their classes mean.
 THIRD = {
@@ -144,8 +147,6 @@ def prepare(name: str, folder: Path, only: str | None) -> None:
             alike = read_jsonl(Path(os.environ["UNFOOLED_DATA"]) / kind.alike / "test.jsonl.gz")
             harmless = [" ".join(row.text.split()) for row in alike if row.label == 0]
             (place / "alike.txt").write_text("\n".join(harmless) + "\n", encoding="utf-8")
-            few = random.Random(SEED).sample(harmless, SLOW_ROWS)
-            (place / "alike-few.txt").write_text("\n".join(few) + "\n", encoding="utf-8")
     if only in (None, "sklearn"):
         train_sklearn(kind, train, place / "sklearn.skops")
     if only in (None, "minilm"):
@@ -200,16 +201,17 @@ def run(case: str, folder: Path) -> None:
     began = cpu_seconds()
     if way == "speed":
         found = speed(name, victim, place)
+    elif way == "scores":
+        found = scored(name, place)
     elif way == "judge":
         found = judged(place / "runs" / f"{victim}-full" / "ladder")
     else:
-        with model_of(victim, place, name) as options:
-            out = place / "runs" / f"{victim}-{way.replace('fixed', 'ladder')}"
-            words = ["guard", *options, *guard_options(name, victim, way, place), "--out", out, "--json"]
-            found = json.loads(unfooled(*words))
+        out = place / "runs" / f"{victim}-{way.replace('fixed', 'ladder')}"
+        options = [*model_of(victim, place), *guard_options(name, victim, way, place)]
+        found = json.loads(unfooled("guard", *options, "--out", out, "--json"))
     found["cpu_seconds"] = round(cpu_seconds() - began, 1)
     result.write_text(json.dumps(found), encoding="utf-8")
-    if way in ("speed", "judge"):
+    if way in ("speed", "judge", "scores"):
         print(case, found, flush=True)
     else:
         told = {key: round(100 * found[key]["value"], 1) for key in ("recall", "honest", "passed")}
@@ -227,8 +229,8 @@ def guard_options(name: str, victim: str, way: str, place: Path) -> list[object]
     flag = THIRD[victim][1].split(",")[1:] if victim in THIRD else kind.flag
     words: list[object] = ["--data", place / "test.jsonl", "--flag", ",".join(flag)]
     words += ["--reader", kind.reader, "--seed", "0"]
-    if kind.alike:
-        words += ["--look-alikes", place / ("alike-few.txt" if victim == "llm" else "alike.txt")]
+    if kind.alike and victim not in SLOW:
+        words += ["--look-alikes", place / ("alike.txt")]
     if victim in DECIDES:
         words += ["--without", "decision-learner@quick"]
     else:
@@ -240,7 +242,7 @@ def guard_options(name: str, victim: str, way: str, place: Path) -> list[object]
     limit = kind.rows
     if victim in SLOW:
         limit = SLOW_ROWS
-        words += ["--benign", "200"]
+        words += ["--benign", SLOW_ROWS]
     elif victim.startswith("minilm") and name != "sms":
         words += ["--benign", "600"]
     if way == "fixed":
@@ -248,27 +250,15 @@ def guard_options(name: str, victim: str, way: str, place: Path) -> list[object]
     return [*words, "--limit", limit]
 
 
-@contextlib.contextmanager
-def model_of(victim: str, place: Path, name: str) -> Iterator[list[object]]:
-    if victim.startswith("llm"):
-        with language_model() as address:
-            kind = SETS[name]
-            # fmt: off
-            yield [
-                "--model", f"openai:smollm2@{address}/v1", "--labels", ",".join(kind.labels),
-                "--victim-option", f"task={kind.task}", "--victim-option", "concurrency=1",
-                "--victim-option", 'body={"cache_prompt": false}',
-            ]
-            # fmt: on
-    elif victim in THIRD:
+def model_of(victim: str, place: Path) -> list[object]:
+    if victim in THIRD:
         function, labels, meant = THIRD[victim]
         file = Path(__file__).with_name("guard_filters.py")
         words: list[object] = ["--model", f"{file}:{function}", "--labels", labels]
-        yield [*words, "--label-map", meant] if meant else words
-    elif victim.endswith("+mended"):
-        yield ["--model", place / f"{victim}-ladder"]
-    else:
-        yield ["--model", place / ("sklearn.skops" if victim == "sklearn" else victim)]
+        return [*words, "--label-map", meant] if meant else words
+    if victim.endswith("+mended"):
+        return ["--model", place / f"{victim}-ladder"]
+    return ["--model", place / ("sklearn.skops" if victim == "sklearn" else victim)]
 
 
 @contextlib.contextmanager
@@ -289,6 +279,40 @@ def language_model() -> Iterator[str]:
     parameters.verbosity = -1
     server = xllamacpp.Server(parameters)
     yield server.listening_address
+
+
+def scored(name: str, place: Path) -> dict[str, Any]:
+    """Whether the language model tells the texts apart; each answer is kept as it comes."""
+    from unfooled.data.loading import load_data
+    from unfooled.victims.loading import load_victim
+
+    kind, cache = SETS[name], place / "llm-scores.json"
+    known: dict[str, float] = json.loads(cache.read_text(encoding="utf-8")) if cache.exists() else {}
+    rows = [(row.text().string, row.label) for row in load_data(str(place / "test.jsonl"))]
+    labels = load_data(str(place / "test.jsonl")).labels
+    random.Random(SEED).shuffle(rows)
+    chosen: dict[bool, list[str]] = {
+        bad: [text for text, label in rows if (labels[label] in kind.flag) is bad][:LLM_ROWS]
+        for bad in (True, False)
+    }
+    columns = [kind.labels.index(label) for label in kind.flag]
+    with language_model() as address:
+        exact: dict[str, Any] = {"body": {"cache_prompt": False}, "timeout": 300.0, "concurrency": 1}
+        victim = load_victim(
+            f"openai:smollm2@{address}/v1", labels=list(kind.labels), task=kind.task, **exact
+        )
+        for text in (text for pair in zip(*chosen.values(), strict=True) for text in pair):
+            if text not in known:
+                (answer,) = victim.predict([text])
+                known[text] = float(answer[columns].sum())
+                cache.write_text(json.dumps(known), encoding="utf-8")
+    bad, good = ([known[text] for text in texts] for texts in chosen.values())
+    pairs = [(b > g) + 0.5 * (b == g) for b in bad for g in good]
+    return {
+        "recall": [sum(score > 0.5 for score in bad), len(bad)],
+        "honest": [sum(score > 0.5 for score in good), len(good)],
+        "auc": round(sum(pairs) / len(pairs), 3),
+    }
 
 
 def speed(name: str, victim: str, place: Path) -> dict[str, Any]:
@@ -356,7 +380,7 @@ def gather(folder: Path) -> None:
         if way == "ladder" and path.with_name(f"{name}-{victim}-fixed.json").exists():
             continue
         case = f"{name}/{victim}/{'ladder' if way == 'fixed' else way}"
-        found[case] = result if way in ("speed", "judge") else kept(result)
+        found[case] = result if way in ("speed", "judge", "scores") else kept(result)
     OUT.write_text(json.dumps(dict(sorted(found.items())), indent=1) + "\n", encoding="utf-8")
 
 

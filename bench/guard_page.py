@@ -35,6 +35,7 @@ def blocks(found: dict[str, Case]) -> dict[str, str]:
         "effort": effort(found),
         "judged": judged(found),
         "cures": cures(found),
+        "llm": language_model(found),
         "third": third_party(found),
     }
 
@@ -117,6 +118,19 @@ def cures(found: dict[str, Case]) -> str:
             lines.append((f"{title(name)}: {cure['name']}", [*rates, takes]))
     heads = ["%", "closes", "recall", "honest texts flagged", "look-alikes flagged", "ms a text"]
     return table(heads, lines)
+
+
+def language_model(found: dict[str, Case]) -> str:
+    lines = []
+    for name in cases(found, "scores"):
+        case = found[name]
+        lines.append(
+            (
+                TITLES[name.split("/")[0]],
+                [count(case["recall"]), share(case["recall"]), share(case["honest"]), f"{case['auc']:.2f}"],
+            )
+        )
+    return table(["", "texts of either kind", "recall, %", "**honest texts flagged**, %", "AUC"], lines)
 
 
 def third_party(found: dict[str, Case]) -> str:
