@@ -20,6 +20,7 @@ from unfooled.papers.claims import (
     Judgement,
     More,
     Near,
+    NearPublished,
     Unmeasured,
     with_holm,
 )
@@ -150,6 +151,16 @@ def test_near_is_an_equivalence() -> None:
     assert status(Near(A, B, 0.05), a=yes(100, 0), b=yes(10, 90)) == "does not hold"
 
 
+def test_a_published_rate_is_a_sample_too() -> None:
+    rule = NearPublished(A, 24, 37, 0.2, name="ours")
+    assert status(rule, a=yes(260, 140)) == "holds"
+    assert status(rule, a=yes(40, 360)) == "does not hold"
+    assert status(rule, a=yes(200, 200)) == "not decided"  # 0.15 apart, and 37 rows leave 0.16
+    assert "the paper (24 of 37) 64.9 % (48.8–78.2)" in rule.judge(Known(a=yes(260, 140))).measured
+    # A handful of rows decides nothing, on either side.
+    assert status(NearPublished(A, 3, 5, 0.9), a=yes(260, 140)) == "not decided"
+
+
 def test_all_needs_every_part() -> None:
     good, bad, open_ = AtLeast(A, 0.1), AtLeast(A, 0.9), AtLeast(A, 0.5)
     values = {"a": yes(25, 25)}
@@ -216,7 +227,7 @@ def test_every_rule_can_hold_and_can_fail(name: str) -> None:
             assert claim.needs
             continue
         middles = [[value] * 400 for value in (0.02, 0.1, 0.3, 1.0, 2.0, 5.0)]
-        shapes = [*EXTREMES, yes(40, 360), yes(100, 300), *middles]
+        shapes = [*EXTREMES, yes(40, 360), yes(100, 300), yes(260, 140), *middles]
         firsts = {part.first for part in _parts(claim.rule) if isinstance(part, More | Near)}
         seen = {
             claim.rule.judge(Fed({one: high if one in firsts else low for one in quantities})).status
@@ -230,6 +241,19 @@ def test_every_rule_can_hold_and_can_fail(name: str) -> None:
         }
         seen.add(claim.rule.judge(Fed(chain)).status)
         assert {"holds", "does not hold"} <= seen, claim.name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_claim_names_what_it_stands_on(name: str) -> None:
+    paper = find_paper(name)
+    known = {substitution for substitution, _ in paper.plan("small").substitutions}
+    used: set[str] = set()
+    for claim in paper.claims:
+        stands_on = {*claim.substitutions, *claim.decided_by}
+        assert stands_on <= known, claim.name
+        assert stands_on or claim.needs or isinstance(claim.rule, EachAtMost), claim.name
+        used |= stands_on
+    assert used == known  # what no claim stands on stands in for nothing
 
 
 def _parts(rule: ClaimRule) -> list[ClaimRule]:

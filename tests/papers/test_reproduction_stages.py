@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -207,3 +208,30 @@ def test_a_page_so_far_keeps_what_was_measured_before(
     found = reproduce(paper, scale="smoke", work=finished[0], out=tmp_path, so_far=True)
     assert found.judged[1][1].status == "not measured"
     assert f"measured at commit {found.commit}" in (tmp_path / "toy.md").read_text(encoding="utf-8")
+
+
+def test_a_second_look_under_another_plan_is_tested_more_strictly(
+    tmp_path: Path, finished: tuple[Path, Findings]
+) -> None:
+    """Nine of nine rows against 67 %: p = 0.036 is enough for a first look, and not for a second one."""
+    claim = Claim("rises", "s", "p", "h", AtLeast(Quantity("swapped", "before"), 0.67))
+
+    def look(limit: int, out: Path) -> tuple[dict[str, Any], str]:
+        made = Plan(stages=plan(limit=limit), settings=("s",), differs="d")
+        paper = Paper(name="toy", title="Toy", citation="c", plan=lambda scale: made, claims=(claim,))
+        reproduce(paper, scale="smoke", work=finished[0], out=out)
+        told = json.loads((out / "toy.json").read_text(encoding="utf-8"))
+        return told | told["claims"][0], (out / "toy.md").read_text(encoding="utf-8")
+
+    first, text = look(9, tmp_path / "first")
+    assert (first["looks"], first["judgement"], first["holm"]) == (1, "holds", "holds")
+    assert first["p"] == pytest.approx(0.0355, abs=1e-3)
+    assert "were looked at" not in text
+    look(8, tmp_path / "second")  # a smaller sample, and a look at it
+    second, text = look(9, tmp_path / "second")
+    assert (second["looks"], second["judgement"], second["holm"]) == (2, "holds", "not decided")
+    assert "2 plans of different sizes were looked at" in text
+    assert "made at 2.5 %" in text
+    again, _ = look(9, tmp_path / "second")
+    assert again["looks"] == 2  # the same plan is the same look
+    assert first["plan"] == second["plan"]

@@ -78,6 +78,9 @@ Examples:
     surrogate_queries: int | None = option(
         None, "Most queries that `--surrogate auto` fits on. [default: 2000]", min=1
     )
+    backend: str = option(
+        "torch", "What computes a Hugging Face model: torch, onnx, onnx-8bit, openvino, or auto: the fastest."
+    )
     window: int = option(256, "Examples under attack at once; speed and memory only.", min=1)
 
     def run(self) -> int:
@@ -122,6 +125,7 @@ Examples:
                     order=self.order,  # type: ignore[arg-type]
                     surrogate=self.surrogate,
                     surrogate_queries=self.surrogate_queries,
+                    backend=self.backend,
                     **rows,
                 )
             except CapReachedError as reached:
@@ -162,6 +166,7 @@ Examples:
                 target=self.target,
                 label_map=label_map,
                 order=self.order,
+                backend=self.backend,
                 surrogate=None if self.surrogate == AUTO else self.surrogate,
                 fitting=(self.surrogate_queries or QUERIES) if fits else 0,
                 **self.rows(),

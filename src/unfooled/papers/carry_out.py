@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from functools import singledispatch
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,7 +15,7 @@ from unfooled.checks.illusions.wrappers import Votes
 from unfooled.checks.replay import Sample, answers, replay
 from unfooled.checks.transfer import transfer
 from unfooled.core.recipe import Recipe, load_recipe
-from unfooled.core.result import Example, Result, decided
+from unfooled.core.result import ATTACKED, Example, Result, decided
 from unfooled.core.session import Settings
 from unfooled.core.victim import TextValue
 from unfooled.defenses.harden import harden
@@ -40,6 +39,7 @@ from unfooled.papers.stages import (
 from unfooled.plugins import registry
 from unfooled.runs.attack import attack
 from unfooled.runs.file import RunFile
+from unfooled.runs.row_choice import take
 from unfooled.runs.workers.where import Workers
 from unfooled.training.class_words import count_class_words
 from unfooled.training.record import FILE as RECORD
@@ -162,7 +162,6 @@ def _attack(stage: AttackStage, runner: StageRunner, folder: Path) -> None:
             runner.recipe(stage),
             out=folder / RUN,
             limit=stage.limit,
-            first=True,  # a plan states its rows
             keys=keys,
             settings=Settings(seed=stage.seed),
             observer=observer,
@@ -173,14 +172,13 @@ def _attack(stage: AttackStage, runner: StageRunner, folder: Path) -> None:
 
 
 def _rows(stage: AttackStage, runner: StageRunner) -> set[int]:
-    """The rows of a `ChosenStage` stage, or those that a run's model still gets right."""
+    """The rows of a `ChosenStage` stage, or those that a run's model still gets right, or that fell."""
     if isinstance(runner.done[stage.rows].stage, ChosenStage):
         return set(json.loads(runner.file(stage.rows).read_text(encoding="utf-8"))["rows"])
-    return {
-        result.key
-        for result in results_of(runner, stage.rows)
-        if result.outcome != "error" and decided(result.perturbed_probs) == result.label
-    }
+    results = [result for result in results_of(runner, stage.rows) if result.outcome != "error"]
+    if stage.fooled:
+        return {result.key for result in results if result.outcome == "success"}
+    return {result.key for result in results if decided(result.perturbed_probs) == result.label}
 
 
 @do.register(ShowStage)
@@ -191,10 +189,11 @@ def _show(stage: ShowStage, runner: StageRunner, folder: Path) -> None:
     samples: dict[int, Sample] = {}
     if stage.data is not None:
         rows = runner.data(stage.data).aligned(victim.labels)
-        for example in rows:
+        for example in rows if stage.limit is None else take(rows, stage.limit, seed=stage.seed):
             if not example.problem:
                 samples[example.key] = Sample.of(example, victim.labels[example.label])
-        found = [result for result in found if result.outcome == "success"][: stage.most]
+        won = [result for result in found if result.outcome == "success"]
+        found = [won[place] for place in _drawn(len(won), stage.most, stage.seed)]
     for result in found:
         if result.outcome != "error":
             label = names[result.label]
@@ -226,10 +225,16 @@ def _vocabulary(stage: VocabularyStage, runner: StageRunner, folder: Path) -> No
     counted = count_class_words(runner.data(stage.data))
     often = counted.counts.sum(axis=1) >= stage.least
     words = [word for word, kept in zip(counted.words, often, strict=True) if kept and word.isalpha()]
-    if len(words) > stage.size:
-        drawn = np.random.default_rng(stage.seed).choice(len(words), stage.size, replace=False)
-        words = [words[place] for place in np.sort(drawn)]
+    words = [words[place] for place in _drawn(len(words), stage.size, stage.seed)]
     write_whole(folder / "words.txt", "".join(f"{word}\n" for word in words))
+
+
+def _drawn(every: int, most: int | None, seed: int) -> list[int]:
+    """Places of `most` things drawn at random from `every`, in order."""
+    if most is None or every <= most:
+        return list(range(every))
+    drawn = np.random.default_rng(seed).choice(every, most, replace=False)
+    return [int(place) for place in np.sort(drawn)]
 
 
 @do.register(ChosenStage)
@@ -239,15 +244,13 @@ def _chosen(stage: ChosenStage, runner: StageRunner, folder: Path) -> None:
     for model in stage.models:
         victim = runner.model(model)
         rows = runner.data(stage.data).aligned(victim.labels)
-        examples = [row for row in islice(rows, stage.of) if not row.problem]
+        examples = [row for row in take(rows, stage.of, seed=stage.seed) if not row.problem]
         said = answers(victim, [_value(example) for example in examples])
         mine = {example.key for example in examples if _right(said[_value(example)], example.label)}
         accuracy.append(len(mine) / max(1, len(examples)))
         right = mine if right is None else right & mine
     both = sorted(right or ())
-    if len(both) > stage.n:
-        drawn = np.random.default_rng(stage.seed).choice(len(both), stage.n, replace=False)
-        both = [both[place] for place in np.sort(drawn)]
+    both = [both[place] for place in _drawn(len(both), stage.n, stage.seed)]
     write_json(folder / NUMBERS, {"rows": both, "of": stage.of, "accuracy": accuracy}, indent=1)
 
 
@@ -262,14 +265,17 @@ def _value(example: Example) -> TextValue:
 
 @do.register(TransferStage)
 def _transfer(stage: TransferStage, runner: StageRunner, folder: Path) -> None:
+    run = runner.done[stage.run].folder / RUN
     try:
-        run = runner.done[stage.run].folder / RUN
-        found = transfer(run, runner.model(stage.model), workers=runner.workers)
+        examples = transfer(run, runner.model(stage.model), workers=runner.workers).examples
     except RunFileError:
-        write_json(folder / NUMBERS, {"fooled": {}}, indent=1)  # nothing fooled the first model
-        return
-    moved = {str(example.key): int(example.fooled) for example in found.examples if example.right_before}
-    write_json(folder / NUMBERS, {"fooled": moved}, indent=1)
+        examples = ()  # nothing fooled the first model
+    moved = {str(example.key): int(example.fooled) for example in examples if example.right_before}
+    wrong = {str(example.key) for example in examples if not example.right_before}
+    # What did not even fool the first model carries nothing over.
+    attacked = [str(result.key) for result in results_of(runner, stage.run) if result.outcome in ATTACKED]
+    carried = {key: moved.get(key, 0) for key in attacked if key not in wrong}
+    write_json(folder / NUMBERS, {"fooled": moved, "carried": carried}, indent=1)
 
 
 @do.register(InsideStage)

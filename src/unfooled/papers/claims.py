@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol, get_args
 
 from unfooled.papers.findings import FEWEST, Findings, IntervalEstimate, PairedDifference, Quantity, shown
+from unfooled.rates import wilson
 
 LEVEL = 0.05
 _HALVINGS = 24  # of the levels between 0 and 1: a p-value to seven places
@@ -110,7 +111,7 @@ class AtLeast:
 
     def judge(self, findings: Findings) -> Judgement:
         found = findings.estimate(self.quantity)
-        told = f"{_named(self.name, found)}, n = {found.n}"
+        told = f"{_named(self.name, found)}, {rows_in_words(found)}"
         if not self.most:
             return Judgement(beyond(found, self.bound), told, _brief(self.name, found))
         turned = IntervalEstimate(-found.value, -found.high, -found.low, found.n)
@@ -131,13 +132,29 @@ class Near:
 
     def judge(self, findings: Findings) -> Judgement:
         found = findings.difference(self.first, self.second)
-        span = found.estimate
-        status: Status = "not decided"
-        if span.n >= FEWEST and -self.within < span.low and span.high < self.within:
-            status = "holds"
-        elif span.n >= FEWEST and (span.low >= self.within or span.high <= -self.within):
-            status = "does not hold"
-        return _of_two(status, found, self.names, "and")
+        return _of_two(_equivalent(found.estimate, self.within), found, self.names, "and")
+
+
+@dataclass(frozen=True)
+class NearPublished:
+    """A rate lies within `within` of one that the paper found on a sample: `hits` of `n` of its own rows."""
+
+    quantity: Quantity
+    hits: int
+    n: int
+    within: float
+    name: str = ""
+
+    def quantities(self) -> tuple[Quantity, ...]:
+        return (self.quantity,)
+
+    def judge(self, findings: Findings) -> Judgement:
+        ours = findings.estimate(self.quantity)
+        low, high = wilson(self.hits, self.n, findings.confidence)
+        theirs = IntervalEstimate(self.hits / self.n, low, high, self.n, "%")
+        found = PairedDifference.apart(ours, theirs)
+        names = (self.name, f"the paper ({self.hits} of {self.n})")
+        return _of_two(_equivalent(found.estimate, self.within), found, names, "and")
 
 
 @dataclass(frozen=True)
@@ -250,6 +267,15 @@ def beyond(found: IntervalEstimate, bound: float) -> Status:
     return "does not hold" if found.high < bound else "not decided"
 
 
+def _equivalent(difference: IntervalEstimate, within: float) -> Status:
+    """Whether the whole interval is nearer to 0 than `within`, or the whole of it is not."""
+    if difference.n >= FEWEST and -within < difference.low and difference.high < within:
+        return "holds"
+    if difference.n >= FEWEST and (difference.low >= within or difference.high <= -within):
+        return "does not hold"
+    return "not decided"
+
+
 def together(statuses: list[Status]) -> Status:
     for status in ("does not hold", "not measured", "not decided"):
         if status in statuses:
@@ -271,7 +297,12 @@ def difference_in_words(found: PairedDifference, times: float = 1.0) -> str:
     kind = "same rows" if found.is_paired else "different rows"
     head = "difference" if times == 1.0 else f"difference to {times:g} times"
     p = f", p = {found.p:.2g}" if found.p is not None else ""
-    return f"{head} {shown(found.estimate)}, {kind}, n = {found.estimate.n}{p}"
+    return f"{head} {shown(found.estimate)}, {kind}, {rows_in_words(found.estimate)}{p}"
+
+
+def rows_in_words(found: IntervalEstimate) -> str:
+    """How many rows, and how many trainings where there were several."""
+    return f"n = {found.n}" + (f", {found.seeds} seeds" if found.seeds > 1 else "")
 
 
 def _named(name: str, found: IntervalEstimate) -> str:

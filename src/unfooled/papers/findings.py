@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from unfooled.core.result import ATTACKED, REFERENCE, Result, decided
 from unfooled.metrics.bleu import sentence_score
 from unfooled.papers.carry_out import NOTHING, NUMBERS, RUN, results_in
+from unfooled.papers.crossed import crossed_interval, rows_of
 from unfooled.papers.runner import Done
+from unfooled.papers.seeds import again
 from unfooled.papers.stages import AttackStage, ShowStage
 from unfooled.rates import mcnemar, mean_interval, paired_difference, wilson
 from unfooled.runs.file import RunFile
@@ -27,7 +29,7 @@ FEWEST = 6  # rows that decide anything: with fewer McNemar's exact test cannot 
 
 @dataclass(frozen=True)
 class Quantity:
-    """One number of a stage.
+    """One number of a stage, and of the same stage done again with models of other seeds.
 
     Of a run, `what` is one of
         before, after     right before the attack, and after it
@@ -37,11 +39,12 @@ class Quantity:
         queries           of those attacked, where they are known
         words, share      of the successes: words changed, and their share
         measure           of the successes: the first measure that the stage takes
+        measure:grammar   the same of the measure of that kind
         sample            of the texts shown that fooled another model: right
         upto:0.2          right after the attack, where more than 20 % changed words are not allowed
         few:5             of the successes: at most 5 words changed
         bleu, bleu-after, bleu-lost  of a translation: its BLEU, that after the attack, and their difference
-    and of other stages the name of a list of numbers: fooled, re, l1, attention, edited, theorem.
+    and of other stages the name of a list of numbers: fooled, carried, re, l1, attention, edited, theorem.
 
     `label` keeps rows of one class. `also`: right only if right in these runs too, which have the rows that
     were right. `without`: success, and none in these runs. A row that ended in an error there is left out.
@@ -66,13 +69,17 @@ class Quantity:
 
 @dataclass(frozen=True)
 class IntervalEstimate:
-    """A mean or a difference with its 95 % interval; nan where there is nothing to see."""
+    """A mean or a difference with its 95 % interval; nan where there is nothing to see.
+
+    Of `n` rows, each seen with `seeds` trainings of a model.
+    """
 
     value: float
     low: float
     high: float
     n: int
     unit: str = ""
+    seeds: int = 1
 
     def __str__(self) -> str:
         return shown(self)
@@ -116,14 +123,22 @@ class Findings:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return content
 
+    def by_seed(self, quantity: Quantity) -> list[Values]:
+        """Its values with each training seed for which all its stages are done; of most stages only one."""
+        found = [self.values(quantity)]
+        while self.has(other := _with_seed(quantity, len(found))):
+            found.append(self.values(other))
+        return found
+
     def values(self, quantity: Quantity) -> Values:
+        """Those of the first training seed."""
         stage = self.done[quantity.stage].stage
         if not isinstance(stage, AttackStage | ShowStage):
             listed = self.numbers(quantity.stage).get(quantity.what, {})
             return {_key(name, at): float(value) for at, (name, value) in enumerate(listed.items())}
-        if quantity.what == "measure":
+        if quantity.what.partition(":")[0] == "measure":
             assert isinstance(stage, AttackStage)
-            found = self._measured(quantity.stage, stage)
+            found = self._measured(quantity.stage, stage, quantity.what.partition(":")[2])
         else:
             found = {
                 result.key: value
@@ -145,31 +160,41 @@ class Findings:
             found = {key: float(bool(value) and not won[key]) for key, value in found.items() if key in won}
         return found
 
-    def _measured(self, name: str, stage: AttackStage) -> Values:
+    def _measured(self, name: str, stage: AttackStage, wanted: str) -> Values:
         if not stage.measures or (self.done[name].folder / NOTHING).is_file():
             return {}
         with closing(RunFile.read(self.done[name].folder / RUN)) as file:
-            kind = stage.measures[0].partition(":")[0]
-            full = next(measure for measure in file.measures() if measure.partition(":")[0] == kind)
+            kind = wanted or stage.measures[0].partition(":")[0]
+            full = next((name for name in file.measures() if name.partition(":")[0] == kind), None)
+            if full is None:
+                return {}
             return {key: value for key, value in file.measured(full).items() if value is not None}
 
     # -- with their uncertainty --------------------------------------------------------------------------
 
     def estimate(self, quantity: Quantity) -> IntervalEstimate:
-        return estimated(list(self.values(quantity).values()), quantity.unit, self.confidence)
+        return estimated(self.by_seed(quantity), quantity.unit, self.confidence)
 
     def difference(
         self, first: Quantity, second: Quantity, *, paired: bool | None = None, scale: float = 1.0
     ) -> PairedDifference:
-        """first − scale × second; row by row where they share rows (`paired`: None finds out)."""
-        here, there = self.values(first), self.values(second)
-        shared = sorted(here.keys() & there.keys())
+        """first − scale × second; row by row where they share rows (`paired`: None finds out).
+
+        Seeds are compared one by one; what was trained once is set beside each of the other's.
+        """
+        here, there = self.by_seed(first), self.by_seed(second)
         if paired is None:
-            paired = len(shared) >= 0.5 * min(len(here), len(there)) and len(shared) > 1
+            shared = len(here[0].keys() & there[0].keys())
+            paired = shared >= 0.5 * min(len(here[0]), len(there[0])) and shared > 1
         if paired:
+            both = list(zip(*_as_many(here, there), strict=True))
+            shared_keys = [sorted(left.keys() & right.keys()) for left, right in both]
             return PairedDifference.paired(
-                [here[key] for key in shared],
-                [there[key] for key in shared],
+                [{key: left[key] for key in keys} for (left, _), keys in zip(both, shared_keys, strict=True)],
+                [
+                    {key: right[key] for key in keys}
+                    for (_, right), keys in zip(both, shared_keys, strict=True)
+                ],
                 scale,
                 first.unit,
                 self.confidence,
@@ -177,19 +202,42 @@ class Findings:
         return PairedDifference.apart(self.estimate(first), self.estimate(second), scale)
 
 
-def estimated(sample: list[float], unit: str = "", confidence: float = 0.95) -> IntervalEstimate:
-    """Wilson's interval for a share of yes and no, Student's with Hall's correction for anything else."""
+def _with_seed(quantity: Quantity, number: int) -> Quantity:
+    """The same with another training seed, in all runs that it is made of."""
+    return replace(
+        quantity,
+        stage=again(quantity.stage, number),
+        also=tuple(again(name, number) for name in quantity.also),
+        without=tuple(again(name, number) for name in quantity.without),
+    )
+
+
+def _as_many(here: list[Values], there: list[Values]) -> tuple[list[Values], list[Values]]:
+    """As many seeds on either side: one stands beside each of the other's, else the surplus is left out."""
+    most = max(len(here), len(there)) if 1 in (len(here), len(there)) else min(len(here), len(there))
+    return (here * most if len(here) == 1 else here[:most]), (
+        there * most if len(there) == 1 else there[:most]
+    )
+
+
+def estimated(by_seed: Sequence[Values], unit: str = "", confidence: float = 0.95) -> IntervalEstimate:
+    """Wilson's interval for a share of yes and no, Student's with Hall's correction for anything else.
+
+    With several seeds it covers them too (`crossed.py`).
+    """
+    sample = list(rows_of(by_seed).values())
     if not sample:
         return IntervalEstimate(math.nan, math.nan, math.nan, 0, unit)
-    decisions = unit == "%" and set(sample) <= {0.0, 1.0}
-    low, high = (
-        wilson(int(sum(sample)), len(sample), confidence)
-        if decisions
-        else interval_of_enough(sample, confidence)
-    )
+    decisions = unit == "%" and all(set(values.values()) <= {0.0, 1.0} for values in by_seed)
+    low, high = crossed_interval(by_seed, _of_share if decisions else interval_of_enough, confidence)
     if unit == "%":
         low, high = max(0.0, low), min(1.0, high)
-    return IntervalEstimate(float(np.mean(sample)), low, high, len(sample), unit)
+    return IntervalEstimate(float(np.mean(sample)), low, high, len(sample), unit, len(by_seed))
+
+
+def _of_share(sample: NDArray[np.float64], confidence: float) -> tuple[float, float]:
+    """Rows that are right with some seeds only count by their share."""
+    return wilson(min(float(sample.sum()), sample.size), sample.size, confidence)
 
 
 def interval_of_enough(
@@ -212,25 +260,30 @@ class PairedDifference:
     @classmethod
     def paired(
         cls,
-        left: list[float],
-        right: list[float],
+        left: Sequence[Values],
+        right: Sequence[Values],
         scale: float = 1.0,
         unit: str = "",
         confidence: float = 0.95,
     ) -> PairedDifference:
+        """Of values of the same rows, one dictionary for each seed."""
         sides = estimated(left, unit, confidence), estimated(right, unit, confidence)
-        if not left:
+        by_seed = [
+            {key: value - scale * there[key] for key, value in here.items()}
+            for here, there in zip(left, right, strict=True)
+        ]
+        differences = np.array(list(rows_of(by_seed).values()))
+        if not differences.size:
             return cls(*sides, IntervalEstimate(math.nan, -math.inf, math.inf, 0, unit), True)
-        first, second = np.asarray(left), scale * np.asarray(right)
-        differences = first - second
-        decisions = unit == "%" and set(left) | set(right) <= {0.0, 1.0}
+        decisions = unit == "%" and all(set(values.values()) <= {0.0, 1.0} for values in (*left, *right))
         # The score interval is for differences of decisions.
         interval = paired_difference if decisions else interval_of_enough
-        low, high = interval(differences, confidence)
+        low, high = crossed_interval(by_seed, interval, confidence)
         p = None
         if decisions and scale == 1.0:
             p = mcnemar(int((differences > 0).sum()), int((differences < 0).sum()))
-        return cls(*sides, IntervalEstimate(float(differences.mean()), low, high, len(left), unit), True, p)
+        found = IntervalEstimate(float(differences.mean()), low, high, differences.size, unit, len(by_seed))
+        return cls(*sides, found, True, p)
 
     @classmethod
     def apart(cls, first: IntervalEstimate, second: IntervalEstimate, scale: float = 1.0) -> PairedDifference:
@@ -238,8 +291,9 @@ class PairedDifference:
         value = first.value - scale * second.value
         below = math.hypot(first.value - first.low, scale * (second.high - second.value))
         above = math.hypot(first.high - first.value, scale * (second.value - second.low))
-        n = min(first.n, second.n)
-        return cls(first, second, IntervalEstimate(value, value - below, value + above, n, first.unit), False)
+        n, seeds = min(first.n, second.n), max(first.seeds, second.seeds)
+        found = IntervalEstimate(value, value - below, value + above, n, first.unit, seeds)
+        return cls(first, second, found, False)
 
 
 def value_of(result: Result, what: str) -> float | None:

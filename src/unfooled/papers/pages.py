@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unfooled.papers.carry_out import MODEL, seconds_of
-from unfooled.papers.claims import LEVEL, Claim, Judgement
+from unfooled.papers.claims import LEVEL, Claim, Judgement, rows_in_words
 from unfooled.papers.document import Block, Bullets, Grid, Heading, Image, Paragraph
 from unfooled.papers.findings import Findings, shown
 from unfooled.papers.paper import Cell, Paper, Plan, Scale, Table
@@ -19,8 +19,11 @@ _LEGEND = (
     "A claim holds, or does not hold, where the whole 95 % interval says so; otherwise, and of fewer than "
     "six rows, it is not decided by this sample. Differences are taken row by row where both sides have the "
     "same rows. Intervals are Wilson's for rates, Tango's for paired differences of decisions, and "
-    "Student's with Hall's correction for means; p is McNemar's. Intervals cover the choice of rows, not "
-    "that of training seeds: each model was trained once. Each claim is judged by itself, at 5 %; beside it "
+    "Student's with Hall's correction for means; p is McNemar's. Where a model was trained with several "
+    "seeds, intervals cover the choice of rows and that of seeds (Satterthwaite's degrees of freedom; with "
+    "two seeds 89 to 98 of 100 such intervals hold the truth), and p counts the rows that are more often "
+    "right with one side; elsewhere they cover the rows alone. Each claim is judged by itself, at 5 %; "
+    "beside it "
     "stands what is left when all comparable claims of the paper are tested at once (Holm). A claim is not "
     "comparable where something that stands in for the paper's is known to decide the outcome."
 )
@@ -135,7 +138,7 @@ def _pair(cell: Cell, findings: Findings) -> str:
     if cell.quantity is not None and findings.has(cell.quantity):
         found = findings.estimate(cell.quantity)
         if found.n and not math.isnan(found.value):
-            ours = f"**{shown(found)}**, n = {found.n}"
+            ours = f"**{shown(found)}**, {rows_in_words(found)}"
     if cell.quantity is None and not cell.paper:
         return "–"
     return f"{cell.paper or '–'} → {ours}"
@@ -170,7 +173,7 @@ def _what(stage: Any, findings: Findings) -> str:
         case ShowStage():
             return f"texts shown to {_model(stage.model)}, {len(findings.results(stage.name))} rows"
         case ChosenStage():
-            return f"{stage.n} rows of the first {stage.of} that all models get right, seed {stage.seed}"
+            return f"{stage.n} of {stage.of} random rows, that all models get right, seed {stage.seed}"
     return str(stage.kind)
 
 

@@ -106,7 +106,7 @@ class VocabularyStage(Stage):
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenStage(Stage):
-    """`n` rows, drawn at random from the first `of`, that every one of the models gets right."""
+    """`n` rows that every one of the models gets right; both these and the `of` asked about are random."""
 
     models: tuple[Model, ...]
     data: Rows
@@ -120,12 +120,12 @@ class ChosenStage(Stage):
 
 @dataclass(frozen=True, kw_only=True)
 class AttackStage(Stage):
-    """`unfooled attack`.
+    """`unfooled attack`, of `limit` rows drawn with `seed`: those of a smaller limit are among them.
 
     `changes` are settings of the attack as for `--set`; a value `{NAME}` is the file that the stage NAME
     made. `everywhere` are those of all parts, such as the encoder. `rows` names a stage:
-    of a `ChosenStage` one its rows, of a run those that its model still gets right. `measures` are taken of
-    the texts found.
+    of a `ChosenStage` one its rows, of a run those that its model still gets right; with `fooled`, those that
+    fell. `measures` are taken of the texts found.
     """
 
     model: Model
@@ -135,6 +135,7 @@ class AttackStage(Stage):
     everywhere: Settings = ()
     limit: int | None = None
     rows: str = ""
+    fooled: bool = False
     order: str = ""  # another order of words, as for --importance
     measures: tuple[str, ...] = ()
     seed: int = 0
@@ -147,15 +148,18 @@ class AttackStage(Stage):
 class ShowStage(Stage):
     """Texts shown to a model, nothing searched.
 
-    With `data`: the rows as they are, and where the run `samples` found a text that fools its own model, that
-    text too. Without: the last texts of the run. `draws` > 0 asks a model of chance in so many fresh draws.
+    With `data`: `limit` rows of it as they are, drawn as those of an attack, and `most` random ones of the
+    texts by which the run `samples` fooled its own model. Without: the last texts of the run. `draws` > 0
+    asks a model of chance in so many fresh draws.
     """
 
     model: Model
     samples: str
     data: Rows | None = None
-    most: int | None = None  # pre-made samples, the first ones
+    limit: int | None = None
+    most: int | None = None  # pre-made samples
     draws: int = 0
+    seed: int = 0
 
     def needs(self) -> tuple[str, ...]:
         return (*self.model.needs(), *((self.samples,) if self.samples else ()))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from unfooled.papers import smoke
-from unfooled.papers.claims import All, AtLeast, Claim, More, Unmeasured
+from unfooled.papers.claims import All, AtLeast, Claim, More, NearPublished, Unmeasured
 from unfooled.papers.findings import Quantity as Q
 from unfooled.papers.paper import Bars, Cell, Counts, Paper, Table, by_scale
 from unfooled.papers.stages import (
@@ -72,6 +72,10 @@ def stages(size: BreakingBertSizes) -> tuple[Stage, ...]:
         )
         made += [plain, replace(plain, name=f"{place}-random", order="random")]
         made += [
+            replace(plain, name=f"{place}-{other}-gradient", model=Model(stage=f"{place}-{other}"))
+            for other in OTHERS
+        ]
+        made += [
             TransferStage(
                 name=f"{place}-to-{other}", run=f"{place}-gradient", model=Model(stage=f"{place}-{other}")
             )
@@ -94,7 +98,7 @@ _SMOKE = BreakingBertSizes(
 _TWEETS = Rows(source="twitter_airline", split="train", clean="tweets")
 _GLOVE = settings(vectors="glove-6b-50d")
 _SMALL = BreakingBertSizes(
-    train={"tweets": replace(_TWEETS, limit=5000), "reviews": Rows(source="mr", split="train")},
+    train={"tweets": replace(_TWEETS, sample=5000), "reviews": Rows(source="mr", split="train")},
     full={"tweets": _TWEETS, "reviews": Rows(source="mr", split="train")},
     test={
         "tweets": Rows(source="twitter_airline", clean="tweets", sample=1200),
@@ -150,6 +154,19 @@ _WHY = (
     "leaves fewer odd ones. The cosine of 0.9 is measured with the multilingual encoder."
 )
 
+BODY, EPOCHS, SYNONYMS = "model body", "training length", "synonyms"
+TWEETS, ENCODER, OTHER = "tweets", "encoder", "other models"
+_SUBSTITUTIONS = (
+    (BODY, "MiniLM (6 layers of 384) in place of BERT-base."),
+    (EPOCHS, "one epoch on 5,000 tweets, 40 tokens of each."),
+    (SYNONYMS, "WordNet's, in the form of the replaced word, in place of Datamuse's answers."),
+    (TWEETS, "US airline tweets in place of the paper's, of which it shows 239."),
+    (ENCODER, "similarity by the multilingual Universal Sentence Encoder; the paper names no scale for ε."),
+    (OTHER, "an LSTM and a CNN in place of RoBERTa and DistilBERT, which are nearer to BERT."),
+)
+_ATTACKED = {"tweets": (BODY, EPOCHS, SYNONYMS, TWEETS, ENCODER), "reviews": (BODY, SYNONYMS, ENCODER)}
+HITS, ATTACKED, TOLD = 24, 37, 239  # what the paper's three figures are shares of
+
 
 def _more(place: str, what: str, first: str, second: str) -> More:
     """One order of the words against the other."""
@@ -163,7 +180,14 @@ def _between(what: str, low: float, high: float) -> All:
 
 def _order(place: str, name: str, effect: str, how: str, rule: More) -> Claim:
     sentence = f"In the order of gradients {effect} than in random order ({PLACES[place]})."
-    return Claim(f"{place}-{name}", sentence, "asked for as a next check; no figure", how, rule)
+    return Claim(
+        f"{place}-{name}",
+        sentence,
+        "asked for as a next check; no figure",
+        how,
+        rule,
+        substitutions=_ATTACKED[place],
+    )
 
 
 def _transfers(place: str, other: str) -> Claim:
@@ -172,8 +196,16 @@ def _transfers(place: str, other: str) -> Claim:
         f"What fools BERT seldom fools {_AN[other]} ({PLACES[place]}): transfer is far below white-box "
         "success.",
         "asked for as a next check; no figure",
-        f"texts that fooled BERT whose original the {OTHERS[other]} gets right; fewer than half fool it",
-        AtLeast(Q(f"{place}-to-{other}", "fooled"), 0.5, most=True, name="fooled as well"),
+        f"of the texts that the {OTHERS[other]} gets right, those attacked on BERT: the attack on the "
+        f"{OTHERS[other]} itself succeeds more than twice as often as the texts made on BERT, row by row",
+        More(
+            Q(f"{place}-{other}-gradient", "success"),
+            Q(f"{place}-to-{other}", "carried"),
+            times=2.0,
+            names=("attacked itself", "carried over"),
+            paired=True,
+        ),
+        substitutions=(*_ATTACKED[place], OTHER),
     )
 
 
@@ -184,13 +216,19 @@ CLAIMS = (
         "64.86 % success",
         "success on negative tweets that the model gets right; at least half",
         AtLeast(Q("tweets-gradient", "success"), 0.5, name="success"),
+        substitutions=_ATTACKED["tweets"],
+        decided_by=(SYNONYMS,),
     ),
     Claim(
-        "accuracy-drop",
-        "The attack on negative tweets costs about ten points of accuracy over all classes.",
-        "80.33 → 70.29 %",
-        "rows lost of all; between 5 and 15 points",
-        _between("lost", 0.05, 0.15),
+        "as-published",
+        "The attack succeeds about as often as published.",
+        f"{HITS} of {ATTACKED} attacked tweets (64.86 %); of {TOLD} in all (80.33 → 70.29 %)",
+        "success on negative tweets that the model gets right, and the paper's on its own 37, both taken as "
+        "samples; less than 20 points apart. Loss of accuracy is no claim of its own: it is success times "
+        "the share of tweets attacked, 15 % there",
+        NearPublished(Q("tweets-gradient", "success"), HITS, ATTACKED, 0.2, name="ours"),
+        substitutions=_ATTACKED["tweets"],
+        decided_by=(SYNONYMS,),
     ),
     Claim(
         "two-words",
@@ -198,6 +236,7 @@ CLAIMS = (
         "about 2",
         "words changed per success, tweets; between 1.5 and 2.5",
         _between("words", 1.5, 2.5),
+        substitutions=_ATTACKED["tweets"],
     ),
     *(
         _order(
@@ -239,11 +278,27 @@ def _row(place: str, order: str) -> tuple[Cell, ...]:
     return (*cells, Cell("", Q(run, "queries")))
 
 
+ARTEFACTS = (
+    f"**64.86 %, 80.33 → 70.29 %.** The three figures are whole only as {HITS} of {ATTACKED} attacked tweets "
+    f"and 192 and 168 of {TOLD}: {HITS} tweets fell. So 15 % of the tweets were attacked, though most tweets "
+    "of airlines are negative; with our share of negative tweets the same success would cost 35 points of "
+    "accuracy, not ten. And 24 of 37 is 49 to 78 % at 95 %: by the rule of our pages the published figure "
+    "itself does not decide whether most tweets fall.",
+)
+
 PAPER = Paper(
     name="breaking-bert",
     title="Breaking BERT: gradient attack on tweets",
     citation="Subedi, Shah, Cherukuri, Vasilakos 2025, arXiv:2504.01345",
-    plan=by_scale(stages, _SMOKE, (_SMALL, _HOW, _WHY), _PAPER, _HOW_PAPER, why_paper=_WHY_PAPER),
+    plan=by_scale(
+        stages,
+        _SMOKE,
+        (_SMALL, _HOW, _WHY),
+        _PAPER,
+        _HOW_PAPER,
+        why_paper=_WHY_PAPER,
+        substitutions=_SUBSTITUTIONS,
+    ),
     claims=CLAIMS,
     tables=(
         Table(
@@ -279,4 +334,5 @@ PAPER = Paper(
         ),
         Counts("words", "words changed per success, movie sentences, order of gradients", "reviews-gradient"),
     ),
+    artefacts=ARTEFACTS,
 )

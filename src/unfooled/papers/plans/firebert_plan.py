@@ -105,8 +105,9 @@ def _attack(
 
 
 def _shown(name: str, model: Model, test: Rows, clean: int, most: int | None) -> ShowStage:
-    data = replace(test, limit=clean)
-    return ShowStage(name=f"{name}-shown", model=model, samples="base-attack", data=data, most=most)
+    return ShowStage(
+        name=f"{name}-shown", model=model, samples="base-attack", data=test, limit=clean, most=most
+    )
 
 
 _TABLE = "{table}"

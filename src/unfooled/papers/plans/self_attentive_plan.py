@@ -29,6 +29,7 @@ ATTACKS = {
     "gs-ec": "GS-EC",
 }
 LAST = "sentiment-bert-asmax-last"  # attention of the last layer
+SCAN = "gs-ec"  # goes through the whole list; GS-GR then only chooses among what succeeds there
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,7 @@ class SelfAttentiveSizes:
     keywords: int = 200  # sentences to force a word into the translation of
     typos: int = 1000
     everywhere: Settings = ()  # of LIST
+    measures: tuple[str, ...] = ("similarity:use", "perplexity:smollm2")  # of what GS-GR and GS-EC find
     more: tuple[Stage, ...] = ()
 
 
@@ -96,7 +98,9 @@ def _attack(size: SelfAttentiveSizes, task: str, name: str, model: Model, attack
         attack=attack,
         changes=changes,
         everywhere=size.everywhere if attack == "list" else (),
-        rows=f"{task}-rows",
+        rows=name.replace(attack, SCAN) if attack == "gs-gr" else f"{task}-rows",
+        fooled=attack == "gs-gr",
+        measures=size.measures if attack.startswith("gs-") else (),
     )
 
 
@@ -120,6 +124,7 @@ _SMOKE = SelfAttentiveSizes(
     draws=8,
     keywords=0,
     everywhere=settings(table="{table}"),
+    measures=("edit-distance",),
     more=smoke.fixtures("reviews", "pairs", "table"),
 )
 _PAIR = ("premise", "hypothesis")
@@ -161,13 +166,16 @@ _PAPER = SelfAttentiveSizes(
 
 _HOW = (
     "Data: MR sentences in place of Yelp reviews, SNLI (9,840 training pairs) in place of MultiNLI; "
-    f"{_SMALL.n} random rows of the first {_SMALL.of} test rows that all models of the task get right. Of a "
+    f"{_SMALL.n} random rows among {_SMALL.of} random test rows that all models of the task get right. Of a "
     "pair the hypothesis is edited.",
     "Models: BiLSTM with attention (64 units, GloVe 50-d), MiniLM fine-tuned in place of BERT, BERT_NOPT "
     "with three layers of 128 from scratch; defaults of `unfooled train`.",
     f"Vocabulary for replacements: the same {_SMALL.words} words for all models of a task, drawn at random "
     "from those that occur five times or more in the training rows. The paper goes through the whole "
     "vocabulary.",
+    "GS-GR and GS-EC choose the same word to replace from the same list, so one succeeds where the other "
+    "does: GS-EC goes through the list once for both, and GS-GR is run on the rows that fell, to see which "
+    "word it takes.",
     f"RANDOM: {_SMALL.draws} draws per row. LIST: 8 counter-fitted neighbours per word. Attention: first "
     "layer, mean of heads. ASMIN-EC and ASMAX-EC are left out: GR and EC both exhaust the list, so both "
     "succeed on the same rows.",
@@ -192,4 +200,20 @@ _WHY = (
     "BERT."
 )
 _HOW_PAPER = "Yelp polarity and MultiNLI, bert-base-uncased, 10,000 words, 1,000 draws per row."
-plan = by_scale(stages, _SMOKE, (_SMALL, _HOW, _WHY), _PAPER, _HOW_PAPER)
+DATA, PAIRS, VOCABULARY, DRAWS = "sentences for reviews", "SNLI for MultiNLI", "vocabulary", "draws"
+BODY, LISTS, LAYER, WMT = "model body", "synonym list", "sentence vector", "Multi30k for WMT"
+TYPOS, BLEU, KEYWORD = "keyboard typos", "BLEU of sentences", "strict keywords"
+_SUBSTITUTIONS = (
+    (DATA, "MR sentences in place of Yelp reviews: one word weighs more in twenty than in a hundred."),
+    (PAIRS, "SNLI's development set (9,840 pairs) to train on in place of MultiNLI's 393,000."),
+    (VOCABULARY, f"{_SMALL.words} words to choose from in place of a whole vocabulary."),
+    (DRAWS, f"{_SMALL.draws} random draws per row in place of 1,000."),
+    (BODY, "MiniLM (6 layers of 384) in place of BERT-base; BERT_NOPT has layers of 128."),
+    (LISTS, "counter-fitted neighbours, rebuilt, as the list of synonyms."),
+    (LAYER, "R_e reads the vector before the last layer; the paper does not say which vector z is."),
+    (WMT, "29,000 captions of pictures in place of WMT; smaller models, greedy decoding."),
+    (TYPOS, "typos of a keyboard in place of a list of common ones."),
+    (BLEU, "mean over sentences in place of the whole text's."),
+    (KEYWORD, "keywords must appear and not by a word that translates to them."),
+)
+plan = by_scale(stages, _SMOKE, (_SMALL, _HOW, _WHY), _PAPER, _HOW_PAPER, substitutions=_SUBSTITUTIONS)
