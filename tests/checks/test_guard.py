@@ -239,6 +239,33 @@ def test_a_text_that_no_longer_works_goes_on_to_the_next_attack(tmp_path: Path) 
     assert result.passed.value == 1.0
 
 
+def test_what_nobody_judged_is_told_apart(tmp_path: Path) -> None:
+    """`vile` is spelt with a digit, which can be undone; of what is misspelt all over, nobody can tell."""
+
+    def answers(texts: Sequence[str]) -> list[list[float]]:
+        return [[0.1, 0.9] if "vile" in text or "drunk" in text else [0.9, 0.1] for text in texts]
+
+    victim = Filter(FunctionVictim(answers, labels=LABELS), ["abuse"])
+    both = Suite(
+        name="toy",
+        version="5",
+        summary="",
+        attacks=(SuiteAttack("leetspeak@plain"), SuiteAttack("typos@blind")),
+    )
+    given = [("you vile", "abuse"), ("you drunk", "abuse"), ("a nice day", "fine")]
+    result = guard(victim, rows(victim, given), out=tmp_path, suite=both)
+    blind = result.rungs[1]
+    assert (result.passed.value, blind.tried, blind.unjudged) == (
+        1.0,
+        1,
+        1,
+    )  # no digit looks like a letter of drunk
+    assert result.sure is not None
+    assert (result.sure.value, result.sure.n) == (0.5, 2)
+    assert any("without them at least 50.0" in line for line in remarks(result))
+    assert read_guard(tmp_path).sure == result.sure
+
+
 def test_an_error_is_neither_caught_nor_through(tmp_path: Path) -> None:
     def fails(texts: Sequence[str]) -> list[list[float]]:
         if any("\u200b" in text for text in texts):

@@ -17,7 +17,14 @@ pytest.importorskip("torch")
 pytest.importorskip("onnxruntime", reason="needs the extra unfooled[onnx]")
 pytest.importorskip("onnxscript", reason="needs the extra unfooled[onnx]")
 
-TEXTS = ["a film", "the film is good and very long and good", "bad", "a dull plot , bad cast", "", "very good"]
+TEXTS = [
+    "a film",
+    "the film is good and very long and good",
+    "bad",
+    "a dull plot , bad cast",
+    "",
+    "very good",
+]
 
 
 @pytest.fixture(scope="module")
