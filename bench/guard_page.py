@@ -9,6 +9,7 @@ from typing import Any
 from bench_data import ROOT
 from fewer_page import wilson
 from guard import OUT, SEARCHED, SETS, THIRD
+from unfooled.checks.cures import NONE
 from unfooled.defenses.normalisers import NORMALISERS
 
 PAGE = ROOT / "docs" / "reference" / "guard-measured.md"
@@ -111,9 +112,11 @@ def cures(found: dict[str, Case]) -> str:
         for cure in found[name]["cures"]:
             if not cure["closes"][0] and cure["name"] in NORMALISERS:
                 continue  # closes nothing by itself
-            takes = f"{own:.1f}" if cure["name"] == "none" and own else f"+ {cure['milliseconds']:.2f}"
+            takes = f"+ {cure['milliseconds']:.2f}"
+            if cure["name"] == NONE:
+                takes = f"{own:.1f}" if own else "–"
             rates = [share(cure[key]) for key in ("closes", "recall", "honest", "look_alikes")]
-            if cure["name"] == "none":
+            if cure["name"] == NONE:
                 rates[0] = "–"
             lines.append((f"{title(name)}: {cure['name']}", [*rates, takes]))
     heads = ["%", "closes", "recall", "honest texts flagged", "look-alikes flagged", "ms a text"]
