@@ -5,16 +5,19 @@
     python bench/guard.py gather                     # all that is finished, into bench/guard.json
 
 SET is tweets, sms or injections (`$UNFOOLED_DATA` must hold `hate_offensive`, `hatecheck`, `sms_spam`,
-`prompt_injection`, `notinject`), VICTIM sklearn, minilm, or llm: an instruction-tuned SmolLM2 of 135 million
-weights behind the HTTP server of `xllamacpp`, on loopback; `+mended` behind it is what `--fix` wrote.
+`prompt_injection`, `notinject`), VICTIM sklearn, minilm, or llm (scores alone): an instruction-tuned SmolLM2
+of 135 million weights behind the HTTP server of `xllamacpp`, on loopback; `+mended` behind it is what `--fix`
+wrote.
 Filters of others, where they are installed: tweets/better-profanity, tweets/profanity-check,
 injections/cloneguard. WAY is one of
 
-    ladder    disguises of characters and misspellings, what is still blocked alone; then mended, and anew
+    ladder    disguises of characters and misspellings, what is still blocked alone
+    fixed     goes on from there: mended, and attacked anew
     full      the same attacks, each on every caught text
-    judged    the whole ladder with synonyms and a language model, on fewer texts; a judge of validity says
-              whether what is neither to be undone nor slightly misspelt means the same
-    every     as `judged`, each attack on every caught text
+    alone     as `full`, without the two attacks that search for misspellings: for filters that are slow
+    judge     a judge of validity on a sample of what `full` got through that can neither be undone nor is
+              slightly misspelt; without its language model, which takes seconds a text
+    scores    of the language model: what it says of LLM_ROWS texts of either kind, without any attack
     speed     CPU milliseconds a text that the filter takes, alone, bare and behind its normalisers
 
 Everything is seeded and lies in `--folder`; `guard_page.py` makes the page of `bench/guard.json`.
@@ -41,10 +44,13 @@ from bench_data import ROOT, Row, read_jsonl
 
 OUT = Path(__file__).with_name("guard.json")
 SEED = 23
+SPELLINGS = ("typos@random", "deepwordbug@paper")
+SEARCHED = ("typos@blind", *SPELLINGS)  # what nobody can tell without a judge
 SYNONYMS = ("textfooler@textattack", "bae-r@textattack")
-FEWER = 100  # texts to block of which the searches for synonyms, and the judge, get the caught ones
-SLOW_ROWS = 80  # for filters that take longer than a tenth of a second
-SLOW = ("llm", "cloneguard")
+JUDGED = 200  # texts of each attack, at most
+SLOW_ROWS = 24  # to block and honest, for filters that take longer than a tenth of a second
+SLOW = ("cloneguard",)
+LLM_ROWS = 50  # of either kind
 DECIDES = ("better-profanity", "cloneguard")  # yes or no: its ladder has no attacks that need scores
 # Filters from the package index, unchanged: functions of `guard_filters.py`, and what their classes mean.
 THIRD = {
@@ -141,8 +147,6 @@ def prepare(name: str, folder: Path, only: str | None) -> None:
             alike = read_jsonl(Path(os.environ["UNFOOLED_DATA"]) / kind.alike / "test.jsonl.gz")
             harmless = [" ".join(row.text.split()) for row in alike if row.label == 0]
             (place / "alike.txt").write_text("\n".join(harmless) + "\n", encoding="utf-8")
-            few = random.Random(SEED).sample(harmless, SLOW_ROWS)
-            (place / "alike-few.txt").write_text("\n".join(few) + "\n", encoding="utf-8")
     if only in (None, "sklearn"):
         train_sklearn(kind, train, place / "sklearn.skops")
     if only in (None, "minilm"):
@@ -197,14 +201,19 @@ def run(case: str, folder: Path) -> None:
     began = cpu_seconds()
     if way == "speed":
         found = speed(name, victim, place)
+    elif way == "scores":
+        found = scored(name, place)
+    elif way == "judge":
+        found = judged(place / "runs" / f"{victim}-full" / "ladder")
     else:
-        with model_of(victim, place, name) as options:
-            out = place / "runs" / f"{victim}-{way}"
-            words = ["guard", *options, *guard_options(name, victim, way, place), "--out", out, "--json"]
-            found = json.loads(unfooled(*words))
+        out = place / "runs" / f"{victim}-{way.replace('fixed', 'ladder')}"
+        options = [*model_of(victim, place), *guard_options(name, victim, way, place)]
+        found = json.loads(unfooled("guard", *options, "--out", out, "--json"))
     found["cpu_seconds"] = round(cpu_seconds() - began, 1)
     result.write_text(json.dumps(found), encoding="utf-8")
-    if way != "speed":
+    if way in ("speed", "judge", "scores"):
+        print(case, found, flush=True)
+    else:
         told = {key: round(100 * found[key]["value"], 1) for key in ("recall", "honest", "passed")}
         print(case, told, found["caught"], found["queries"], found["cpu_seconds"], flush=True)
 
@@ -220,44 +229,36 @@ def guard_options(name: str, victim: str, way: str, place: Path) -> list[object]
     flag = THIRD[victim][1].split(",")[1:] if victim in THIRD else kind.flag
     words: list[object] = ["--data", place / "test.jsonl", "--flag", ",".join(flag)]
     words += ["--reader", kind.reader, "--seed", "0"]
-    if kind.alike:
-        words += ["--look-alikes", place / ("alike-few.txt" if victim == "llm" else "alike.txt")]
-    if way in ("judged", "every"):
-        words += ["--judge", "--masked-lm", "trigram"]
-    elif victim not in DECIDES:
+    if kind.alike and victim not in SLOW:
+        words += ["--look-alikes", place / ("alike.txt")]
+    if victim in DECIDES:
+        words += ["--without", "decision-learner@quick"]
+    else:
         words += [word for attack in SYNONYMS for word in ("--without", attack)]
-    if way in ("full", "every"):
+    if way == "alone":
+        words += [word for attack in SPELLINGS for word in ("--without", attack)]
+    if way in ("full", "alone"):
         words += ["--every"]
-    limit = FEWER if way in ("judged", "every") else kind.rows
+    limit = kind.rows
     if victim in SLOW:
         limit = SLOW_ROWS
-        words += ["--benign", "200"]
-    elif way in ("ladder", "judged") and not victim.endswith("+mended"):
-        words += ["--fix", place / f"{victim}+mended-{way}"]
+        words += ["--benign", SLOW_ROWS]
+    elif victim.startswith("minilm") and name != "sms":
+        words += ["--benign", "600"]
+    if way == "fixed":
+        words += ["--fix", place / f"{victim}+mended-ladder"]
     return [*words, "--limit", limit]
 
 
-@contextlib.contextmanager
-def model_of(victim: str, place: Path, name: str) -> Iterator[list[object]]:
-    if victim.startswith("llm"):
-        with language_model() as address:
-            kind = SETS[name]
-            # fmt: off
-            yield [
-                "--model", f"openai:smollm2@{address}/v1", "--labels", ",".join(kind.labels),
-                "--victim-option", f"task={kind.task}", "--victim-option", "concurrency=1",
-                "--victim-option", 'body={"cache_prompt": false}',
-            ]
-            # fmt: on
-    elif victim in THIRD:
+def model_of(victim: str, place: Path) -> list[object]:
+    if victim in THIRD:
         function, labels, meant = THIRD[victim]
         file = Path(__file__).with_name("guard_filters.py")
         words: list[object] = ["--model", f"{file}:{function}", "--labels", labels]
-        yield [*words, "--label-map", meant] if meant else words
-    elif victim.endswith("+mended"):
-        yield ["--model", place / f"{victim}-ladder"]
-    else:
-        yield ["--model", place / ("sklearn.skops" if victim == "sklearn" else victim)]
+        return [*words, "--label-map", meant] if meant else words
+    if victim.endswith("+mended"):
+        return ["--model", place / f"{victim}-ladder"]
+    return ["--model", place / ("sklearn.skops" if victim == "sklearn" else victim)]
 
 
 @contextlib.contextmanager
@@ -280,6 +281,40 @@ def language_model() -> Iterator[str]:
     yield server.listening_address
 
 
+def scored(name: str, place: Path) -> dict[str, Any]:
+    """Whether the language model tells the texts apart; each answer is kept as it comes."""
+    from unfooled.data.loading import load_data
+    from unfooled.victims.loading import load_victim
+
+    kind, cache = SETS[name], place / "llm-scores.json"
+    known: dict[str, float] = json.loads(cache.read_text(encoding="utf-8")) if cache.exists() else {}
+    rows = [(row.text().string, row.label) for row in load_data(str(place / "test.jsonl"))]
+    labels = load_data(str(place / "test.jsonl")).labels
+    random.Random(SEED).shuffle(rows)
+    chosen: dict[bool, list[str]] = {
+        bad: [text for text, label in rows if (labels[label] in kind.flag) is bad][:LLM_ROWS]
+        for bad in (True, False)
+    }
+    columns = [kind.labels.index(label) for label in kind.flag]
+    with language_model() as address:
+        exact: dict[str, Any] = {"body": {"cache_prompt": False}, "timeout": 300.0, "concurrency": 1}
+        victim = load_victim(
+            f"openai:smollm2@{address}/v1", labels=list(kind.labels), task=kind.task, **exact
+        )
+        for text in (text for pair in zip(*chosen.values(), strict=True) for text in pair):
+            if text not in known:
+                (answer,) = victim.predict([text])
+                known[text] = float(answer[columns].sum())
+                cache.write_text(json.dumps(known), encoding="utf-8")
+    bad, good = ([known[text] for text in texts] for texts in chosen.values())
+    pairs = [(b > g) + 0.5 * (b == g) for b in bad for g in good]
+    return {
+        "recall": [sum(score > 0.5 for score in bad), len(bad)],
+        "honest": [sum(score > 0.5 for score in good), len(good)],
+        "auc": round(sum(pairs) / len(pairs), 3),
+    }
+
+
 def speed(name: str, victim: str, place: Path) -> dict[str, Any]:
     """Median CPU milliseconds of a text by itself; bare and mended take turns."""
     from unfooled.data.loading import load_data
@@ -289,7 +324,7 @@ def speed(name: str, victim: str, place: Path) -> dict[str, Any]:
     if (place / f"{victim}+mended-ladder").exists():
         given["mended"] = place / f"{victim}+mended-ladder"
     victims = {key: load_victim(str(path)) for key, path in given.items()}
-    texts = [example.text() for example in load_data(str(place / "test.jsonl"))][:220]
+    texts = [example.text().value for example in load_data(str(place / "test.jsonl"))][:220]
     taken: dict[str, list[float]] = {key: [] for key in victims}
     for text in texts:
         for key, model in victims.items():
@@ -297,6 +332,40 @@ def speed(name: str, victim: str, place: Path) -> dict[str, Any]:
             model.predict([text])
             taken[key].append(1000 * (time.process_time() - began))
     return {key: round(statistics.median(times[20:]), 3) for key, times in taken.items()} | {"n": 200}
+
+
+def judged(ladder: Path) -> dict[str, Any]:
+    """Of each attack's texts that nobody could tell without a judge, how many are valid in its eyes."""
+    from unfooled.checks.illusions.attacking import read_results
+    from unfooled.checks.payload import payload_of
+    from unfooled.checks.worst_case import VALID
+    from unfooled.metrics.validity.features import Pair
+    from unfooled.metrics.validity.instruments import open_instruments
+    from unfooled.metrics.validity.model import REDUCED, load_judge
+
+    judge = load_judge().variant(REDUCED)
+    instruments = open_instruments(judge.features)
+    found: dict[str, Any] = {}
+    for folder in sorted(ladder.glob("*-*@*")):
+        attack = folder.name.partition("-")[2]
+        open_ = [
+            Pair(result.original, result.perturbed)
+            for result in read_results(folder)
+            if result.outcome == "success"
+            and attack in SEARCHED
+            and payload_of(result.original, result.perturbed, attack).chance("person") is None
+        ]
+        pairs = random.Random(SEED).sample(open_, min(JUDGED, len(open_)))
+        if pairs:
+            rows = instruments.measure(pairs)
+            chances, kept = judge.valid(rows), judge.chance(rows, "label_kept")
+            found[attack] = {
+                "open": len(open_),
+                "judged": len(pairs),
+                "valid": int((chances >= VALID).sum()),
+                "label_kept": int((kept >= VALID).sum()),
+            }
+    return found
 
 
 # -- what is kept ------------------------------------------------------------------------------------------
@@ -308,8 +377,11 @@ def gather(folder: Path) -> None:
         name, rest = path.stem.split("-", 1)
         victim, way = rest.rsplit("-", 1)
         result = json.loads(path.read_text(encoding="utf-8"))
-        found[f"{name}/{victim}/{way}"] = result if way == "speed" else kept(result)
-    OUT.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        if way == "ladder" and path.with_name(f"{name}-{victim}-fixed.json").exists():
+            continue
+        case = f"{name}/{victim}/{'ladder' if way == 'fixed' else way}"
+        found[case] = result if way in ("speed", "judge", "scores") else kept(result)
+    OUT.write_text(json.dumps(dict(sorted(found.items())), indent=1) + "\n", encoding="utf-8")
 
 
 def kept(result: dict[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,14 @@ from typing import Any
 
 from bench_data import ROOT
 from fewer_page import wilson
-from guard import OUT, SETS, SYNONYMS, THIRD
+from guard import OUT, SEARCHED, SETS, THIRD
+from unfooled.checks.cures import NONE
+from unfooled.defenses.normalisers import NORMALISERS
 
 PAGE = ROOT / "docs" / "reference" / "guard-measured.md"
 TITLES = {"tweets": "tweets", "sms": "SMS", "injections": "injections"}
 VICTIMS = {"sklearn": "sklearn", "minilm": "MiniLM", "llm": "SmolLM2"}
+KINDS = ("valid", "label_kept")  # in a judge's eyes; the first asks for fluent language as well
 Case = dict[str, Any]
 
 
@@ -33,6 +36,7 @@ def blocks(found: dict[str, Case]) -> dict[str, str]:
         "effort": effort(found),
         "judged": judged(found),
         "cures": cures(found),
+        "llm": language_model(found),
         "third": third_party(found),
     }
 
@@ -49,7 +53,7 @@ def filters(found: dict[str, Case]) -> str:
 
 def techniques(found: dict[str, Case]) -> str:
     """What each attack does by itself to all caught texts, as far as it was asked of all."""
-    names = list(cases(found, "full"))
+    names = [*cases(found, "full"), *cases(found, "alone")]
     attacks = list(dict.fromkeys(attack for name in names for attack in found[name]["rungs"]))
     lines = [(f"`{attack}`", [rung(found[name], attack) for name in names]) for attack in attacks]
     lines.append(("caught", [str(found[name]["caught"]) for name in names]))
@@ -59,46 +63,46 @@ def techniques(found: dict[str, Case]) -> str:
 
 def effort(found: dict[str, Case]) -> str:
     lines = []
-    for cheap, dear in (("ladder", "full"), ("judged", "every")):
-        for name in cases(found, dear):
-            other = name.rsplit("/", 1)[0] + "/" + cheap
-            ladder = found.get(other)
-            if ladder is None and "+mended" in name:
-                ladder = found.get(other.replace("+mended", ""), {}).get("mended")
-            if ladder is None:
-                continue
-            full = found[name]
-            asked = full["queries"]
-            lines.append(
-                (
-                    f"{title(name)}{'' if cheap == 'ladder' else ', with synonyms'}",
-                    [
-                        str(full["caught"]),
-                        percent(ladder["passed"]),
-                        percent(full["passed"]),
-                        f"{ladder['queries']:,}",
-                        f"{asked:,}",
-                        f"{100 * ladder['queries'] / asked:.0f} %",
-                    ],
-                )
+    for name in cases(found, "full"):
+        victim = name.rsplit("/", 1)[0]
+        ladder = found.get(f"{victim}/ladder") or found[f"{victim.removesuffix('+mended')}/ladder"]["mended"]
+        full = found[name]
+        lines.append(
+            (
+                title(name),
+                [
+                    str(full["caught"]),
+                    percent(ladder["passed"]),
+                    percent(full["passed"]),
+                    f"{ladder['queries']:,}",
+                    f"{full['queries']:,}",
+                    f"{100 * ladder['queries'] / full['queries']:.0f} %",
+                ],
             )
+        )
     return table(["", "n", "passes, ladder", "passes, in full", "queries", "in full", ""], lines)
 
 
 def judged(found: dict[str, Case]) -> str:
-    """Of the texts that evade by searches, what a judge says means the same."""
-    names = list(cases(found, "every"))
-    attacks = list(dict.fromkeys(attack for name in names for attack in found[name]["rungs"]))
-    searched = [attack for attack in attacks if attack.startswith(("typos", "deepwordbug", *SYNONYMS))]
+    """Of the texts that evade by misspelling, what a judge says means the same."""
     lines = []
-    for attack in searched:
-        for kind, column in (("evades", "evaded"), ("… and works, as judged", "works")):
-            cells = [rung(found[name], attack, column) for name in names]
-            lines.append((f"`{attack}` {kind}" if column == "evaded" else kind, cells))
-    lines.append(("whole ladder: gets through and works", [share(found[name]["passed"]) for name in names]))
-    lines.append(("caught", [str(found[name]["caught"]) for name in names]))
-    lines.append(("honest texts flagged", [share(found[name]["honest"]) for name in names]))
-    return table(["% of the caught", *map(title, names)], lines)
+    for name in cases(found, "judge"):
+        full = found[f"{name.rsplit('/', 1)[0]}/full"]
+        for attack in SEARCHED:
+            told, row = found[name].get(attack), full["rungs"][attack]
+            if told:
+                seen = row["works"] - told["open"]  # works, whatever a judge says
+                low, high = ((seen + told["open"] * told[key] / told["judged"]) for key in KINDS)
+                cells = [
+                    f"{100 * row['evaded'] / row['tried']:.1f}",
+                    f"{told['open']} of {row['evaded']}",
+                    str(told["judged"]),
+                    *(share([told[key], told["judged"]]) for key in KINDS),
+                    f"{100 * low / row['tried']:.1f} – {100 * high / row['tried']:.1f}",
+                ]
+                lines.append((f"{title(name)}, `{attack}`", cells))
+    heads = ["%", "gets through", "nobody can tell of", "judged", "valid", "label kept", "so works"]
+    return table(heads, lines)
 
 
 def cures(found: dict[str, Case]) -> str:
@@ -106,13 +110,30 @@ def cures(found: dict[str, Case]) -> str:
     for name in cases(found, "ladder"):
         own = speed(found, name)
         for cure in found[name]["cures"]:
-            takes = f"{own:.1f}" if cure["name"] == "none" and own else f"+ {cure['milliseconds']:.2f}"
+            if not cure["closes"][0] and cure["name"] in NORMALISERS:
+                continue  # closes nothing by itself
+            takes = f"+ {cure['milliseconds']:.2f}"
+            if cure["name"] == NONE:
+                takes = f"{own:.1f}" if own else "–"
             rates = [share(cure[key]) for key in ("closes", "recall", "honest", "look_alikes")]
-            if cure["name"] == "none":
+            if cure["name"] == NONE:
                 rates[0] = "–"
             lines.append((f"{title(name)}: {cure['name']}", [*rates, takes]))
     heads = ["%", "closes", "recall", "honest texts flagged", "look-alikes flagged", "ms a text"]
     return table(heads, lines)
+
+
+def language_model(found: dict[str, Case]) -> str:
+    lines = []
+    for name in cases(found, "scores"):
+        case = found[name]
+        lines.append(
+            (
+                TITLES[name.split("/")[0]],
+                [count(case["recall"]), share(case["recall"]), share(case["honest"]), f"{case['auc']:.2f}"],
+            )
+        )
+    return table(["", "texts of either kind", "recall, %", "**honest texts flagged**, %", "AUC"], lines)
 
 
 def third_party(found: dict[str, Case]) -> str:
@@ -139,7 +160,7 @@ def quality(found: dict[str, Case], names: Sequence[str]) -> list[Line]:
         ("caught, so attacked", [f"{found[name]['caught']:,}" for name in names]),
         ("gets through in any way", [share(found[name]["evaded"]) for name in names]),
         ("**gets through and works**", [share(found[name]["passed"]) for name in names]),
-        ("texts that got through, readable", [first_texts(found[name], "readable") for name in names]),
+        ("… by texts that need no judge", [certain(found[name]) for name in names]),
         ("queries", [f"{found[name]['queries']:,}" for name in names]),
     ]
 
@@ -147,6 +168,7 @@ def quality(found: dict[str, Case], names: Sequence[str]) -> list[Line]:
 def mended_lines(found: dict[str, Case], names: Sequence[str]) -> list[Line]:
     return [
         ("**behind normalisers, attacked anew**", [mended(found[name], "passed") for name in names]),
+        ("… by texts that need no judge", [mended(found[name], "certain") for name in names]),
         ("… honest texts flagged", [mended(found[name], "honest") for name in names]),
         ("… look-alikes flagged", [mended(found[name], "look_alikes") for name in names]),
         ("… recall", [mended(found[name], "recall") for name in names]),
@@ -193,10 +215,9 @@ def rung(case: Case, attack: str, column: str = "works") -> str:
     return f"{100 * row[column] / row['tried']:.1f} ({100 * max(0.0, low):.1f}–{100 * min(1.0, high):.1f})"
 
 
-def first_texts(case: Case, column: str) -> str:
-    """Of the texts that evaded anywhere on the ladder."""
-    evaded = sum(row["evaded"] for row in case["rungs"].values())
-    return share([sum(row[column] for row in case["rungs"].values()), evaded])
+def certain(case: Case) -> str:
+    """Read or undone for certain; a text that works is not attacked again, so each counts once."""
+    return share([sum(row["works"] - row["unjudged"] for row in case["rungs"].values()), case["caught"]])
 
 
 def price(case: Case, key: str) -> str:
@@ -210,6 +231,8 @@ def mended(case: Case, key: str) -> str:
     inner = case.get("mended")
     if inner is None:
         return "–"
+    if key == "certain":
+        return certain(inner)
     return f"{inner['queries']:,}" if key == "queries" else share(inner[key])
 
 

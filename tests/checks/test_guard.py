@@ -239,6 +239,33 @@ def test_a_text_that_no_longer_works_goes_on_to_the_next_attack(tmp_path: Path) 
     assert result.passed.value == 1.0
 
 
+def test_what_nobody_judged_is_told_apart(tmp_path: Path) -> None:
+    """`vile` is spelt with a digit, which can be undone; of what is misspelt all over, nobody can tell."""
+
+    def answers(texts: Sequence[str]) -> list[list[float]]:
+        return [[0.1, 0.9] if "vile" in text or "drunk" in text else [0.9, 0.1] for text in texts]
+
+    victim = Filter(FunctionVictim(answers, labels=LABELS), ["abuse"])
+    both = Suite(
+        name="toy",
+        version="5",
+        summary="",
+        attacks=(SuiteAttack("leetspeak@plain"), SuiteAttack("typos@blind")),
+    )
+    given = [("you vile", "abuse"), ("you drunk", "abuse"), ("a nice day", "fine")]
+    result = guard(victim, rows(victim, given), out=tmp_path, suite=both)
+    blind = result.rungs[1]
+    assert (result.passed.value, blind.tried, blind.unjudged) == (
+        1.0,
+        1,
+        1,
+    )  # no digit looks like a letter of drunk
+    assert result.sure is not None
+    assert (result.sure.value, result.sure.n) == (0.5, 2)
+    assert any("without them at least 50.0" in line for line in remarks(result))
+    assert read_guard(tmp_path).sure == result.sure
+
+
 def test_an_error_is_neither_caught_nor_through(tmp_path: Path) -> None:
     def fails(texts: Sequence[str]) -> list[list[float]]:
         if any("\u200b" in text for text in texts):
@@ -474,6 +501,24 @@ def test_the_command_writes_all_its_files_and_a_filter_that_loads(tmp_path: Path
     assert "<testsuite" in (tmp_path / "gate.xml").read_text()
     wrong = typed(*command[:5], "--flag", "spam", code=2, cwd=tmp_path)
     assert "no class 'spam'" in wrong.stderr
+
+
+def test_a_function_is_mended_and_named_again_with_its_classes(tmp_path: Path) -> None:
+    (tmp_path / "words.py").write_text(
+        "def classify(texts):\n    return [[0.1, 0.9] if 'vile' in text else [0.9, 0.1] for text in texts]\n"
+    )
+    lines = ["text,label", *(f"{text},{label}" for text, label in ROWS)]
+    (tmp_path / "rows.csv").write_text("\n".join(lines), encoding="utf-8")
+    command = ["guard", "--model", "words.py:classify", "--labels", "fine,abuse", "--data", "rows.csv"]
+    command += ["--flag", "abuse", "--out", "run", "--fix", "safe"]
+    left = [word for attack in ("textfooler", "bae-r") for word in ("--without", f"{attack}@textattack")]
+    done = typed(*command, *left, cwd=tmp_path)
+    named = done.stdout.partition("name its model each time: ")[2].partition(")")[0].split()
+    assert named == ["--victim-option", "model=words.py:classify", "--labels", "fine,abuse"]
+    attack = ["attack", "--model", "safe", "--data", "rows.csv", "--goal", "evade:abuse", "--out", "again"]
+    typed(*attack, "--attack", "leetspeak@plain", *named, cwd=tmp_path)
+    unnamed = typed(*attack, "--attack", "leetspeak@plain", *named[:2], code=2, cwd=tmp_path)
+    assert "--labels" in unnamed.stderr
 
 
 def test_a_model_behind_that_does_not_answer_is_refused_before_any_attack(tmp_path: Path) -> None:

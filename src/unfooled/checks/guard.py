@@ -129,6 +129,7 @@ class FilterTest:
     version: str
     date: str
     out: str = ""
+    sure: Rate | None = None  # got through and works, as can be told without a judge; at least so many
     learned: tuple[int, ...] = ()  # rows that a cure may have learned from, and that measure none
 
     @property
@@ -141,6 +142,7 @@ class FilterTest:
             **{name: getattr(self, name) for name in (*plain, "judged", "version", "date", "queries")},
             "flag": list(self.flag),
             **{name: getattr(self, name).to_dict() for name in ("recall", "honest", "passed", "evaded")},
+            "sure": self.sure.to_dict() if self.sure else None,
             "look_alikes": self.look_alikes.to_dict() if self.look_alikes else None,
             "at_price": self.at_price.to_dict() if self.at_price else None,
             "rungs": [rung.to_dict() for rung in self.rungs],
@@ -159,6 +161,7 @@ class FilterTest:
     def from_dict(cls, stored: Mapping[str, Any], out: str = "") -> FilterTest:
         plain = ("victim", "fingerprint", "data", "reader", "suite", "caught", "undecided", "unanswered")
         look_alikes, at_price, best = stored["look_alikes"], stored["at_price"], stored["best"]
+        sure = stored.get("sure")
         rates: dict[str, Any] = {
             name: Rate.from_dict(stored[name]) for name in ("recall", "honest", "passed", "evaded")
         }
@@ -166,6 +169,7 @@ class FilterTest:
             **{name: stored[name] for name in (*plain, "judged", "version", "date")},
             **rates,
             flag=tuple(stored["flag"]),
+            sure=Rate.from_dict(sure) if sure else None,
             look_alikes=Rate.from_dict(look_alikes) if look_alikes else None,
             at_price=AtPrice.from_dict(at_price) if at_price else None,
             rungs=tuple(Rung.from_dict(rung) for rung in stored["rungs"]),
@@ -304,7 +308,7 @@ def _summed(
     state = read_state(folder / LADDER)
     assert state is not None
     rows = state["rows"]
-    rungs, fell_at, passing = _climbed(found, attacked, reader, folder / LADDER)
+    rungs, fell_at, passing, sure = _climbed(found, attacked, reader, folder / LADDER)
     evaded = {row["key"] for row in rows if row["broken_by"]}
     caught = sum(row["state"] in ("broken", "stands") for row in rows)
     with watcher.wait("honest texts"):
@@ -357,6 +361,7 @@ def _summed(
         at_price=at_price,
         caught=caught,
         passed=Rate.of(len(fell_at), caught),
+        sure=Rate.of(len(sure), caught),
         evaded=Rate.of(len(evaded), caught),
         undecided=found.states["undecided"],
         unanswered=sum(flag is None for group in blocked for flag in group),
@@ -416,9 +421,9 @@ Passing = dict[int, tuple[TextValue, PassedText]]
 
 def _climbed(
     found: Stress, attacked: Mapping[Path, Mapping[int, Payload]], reader: Reader, folder: Path
-) -> tuple[tuple[Rung, ...], dict[int, str], Passing]:
-    """What each rung did, at which each row fell, and the text that did it."""
-    rungs, fell_at, passing = [], {}, {}
+) -> tuple[tuple[Rung, ...], dict[int, str], Passing, set[int]]:
+    """What each rung did, at which each row fell, the text that did it, and rows that fell for certain."""
+    rungs, fell_at, passing, sure = [], {}, {}, set()
     for attack in found.attacks:
         said = attacked.get(folder / attack.folder, {})
         results = {result.key: result for result in read_results(folder / attack.folder)} if said else {}
@@ -427,6 +432,7 @@ def _climbed(
             for key, payload in said.items()
             if (chance := payload.chance(reader)) is None or chance >= VALID
         ]
+        sure |= {key for key in works if said[key].chance(reader) is not None}
         new = [key for key in works if key not in fell_at]
         for key in new:
             result = results[key]
@@ -460,7 +466,7 @@ def _climbed(
                 errors=attack.errors,
             )
         )
-    return tuple(rungs), fell_at, passing
+    return tuple(rungs), fell_at, passing, sure
 
 
 def _other_threshold(at_price: AtPrice, passed: Sequence[float | None]) -> Cure:

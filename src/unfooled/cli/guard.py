@@ -154,8 +154,12 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
             return f"\nmended filter: {self.fix}"
         chosen = {"steps": cure.steps, "table": cure.table}
         hardened = harden(model, method="normalise", out=self.fix, options=chosen, restart=True)
-        alone = "" if hardened.alone else f" (name its model each time: --victim-option model={model})"
-        return f"\nmended filter: {self.fix}{alone}"
+        return f"\nmended filter: {self.fix}{'' if hardened.alone else self._named_again(model)}"
+
+    def _named_again(self, model: str) -> str:
+        """What every command must be told of a model that is not in the folder."""
+        labels = f" --labels {self.labels}" if self.labels else ""
+        return f" (name its model each time: --victim-option model={model}{labels})"
 
     def _reader(self) -> Reader:
         if self.reader == "person":

@@ -150,9 +150,10 @@ def remarks(result: FilterTest) -> list[str]:
     if result.unanswered:
         lines.append(f"the filter gave no answer to {result.unanswered} texts; they are in no rate")
     if unjudged := sum(rung.unjudged for rung in result.rungs):
+        sure = f"; without them at least {rate(result.sure)} % get through" if result.sure else ""
         lines.append(
-            f"whether {unjudged} texts in other words mean the same was not judged: they count as working "
-            "(--judge)"
+            f"whether {unjudged} texts in other words or spellings mean the same was not judged: they count "
+            f"as working (--judge){sure}"
         )
     if result.honest.n and result.honest.value > 0.1:
         lines.append("it flags many honest texts: a filter that flags everything cannot be evaded")

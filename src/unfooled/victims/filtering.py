@@ -78,7 +78,8 @@ def flagged(names: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
     wanted = [name.strip() for name in names if name.strip()]
     for name in wanted:
         if name.casefold() not in own:
-            raise VictimError(f"there is no class {name!r} to block", f"the classes are {', '.join(labels)}")
+            remedy = f"the classes are {', '.join(labels)}; names that are not the model's own: --labels"
+            raise VictimError(f"there is no class {name!r} to block", remedy)
     chosen = {own[name.casefold()] for name in wanted}
     if not chosen:
         raise VictimError("no class is named that is blocked", f"the classes are {', '.join(labels)}")
