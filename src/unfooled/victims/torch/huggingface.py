@@ -133,7 +133,7 @@ class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
         readings = list(distinct)
         lengths = [len(ids) for ids, _ in readings]
         logits = np.empty((len(readings), len(self.labels)))
-        for batch in Passes(self, self._groups(lengths, packed=packed)):
+        for batch in Passes(self, self._together(lengths, packed=packed)):
             with batch as group:
                 started = time.perf_counter()
                 chosen, real = [readings[i] for i in group], sum(lengths[i] for i in group)
@@ -183,7 +183,7 @@ class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
             return [(ids, ()) for ids in known[0]], known[1]
         return tokenise(self.tokenizer, *self._fields(texts), self.max_length)
 
-    def _groups(self, lengths: Sequence[int], *, packed: bool) -> Iterator[tuple[list[int], int]]:
+    def _together(self, lengths: Sequence[int], *, packed: bool) -> Iterator[tuple[list[int], int]]:
         """Which token sequences go through the model together, and how wide."""
         short = [index for index, length in enumerate(lengths) if packed and length <= UNPADDED]
         for members, width in side_by_side([lengths[index] for index in short], self.max_tokens):
