@@ -14,7 +14,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from tiny_models import PIECES, tiny, victim_of  # noqa: E402
-from unfooled.victims.torch import packed  # noqa: E402
+from unfooled.victims.torch import huggingface, packed  # noqa: E402
 from unfooled.victims.torch.packed import is_packable, packs_exactly  # noqa: E402
 
 here = pytest.mark.skipif(
@@ -67,6 +67,22 @@ def test_a_pass_holds_no_more_tokens_than_it_may() -> None:
 
 
 @here
+def test_a_full_memory_halves_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    victim = tiny("bert")
+    texts = [" ".join([WORDS[0]] * count) for count in (1, 2, 3, 4, 5, 6)]
+    expected = victim.raw_logits(texts)
+
+    def little_memory(model: Any, given: Any) -> Any:
+        if len(given) > 3:
+            raise torch.OutOfMemoryError("out of memory")
+        return packed.packed_logits(model, given)
+
+    monkeypatch.setattr(huggingface, "packed_logits", little_memory)
+    assert np.array_equal(victim.raw_logits(texts), expected)
+    assert victim.meter.out_of_memory == 1
+
+
+@here
 def test_who_listens_to_a_module_gets_its_ordinary_inputs() -> None:
     victim = tiny("bert")
     seen: list[Any] = []
@@ -77,6 +93,8 @@ def test_who_listens_to_a_module_gets_its_ordinary_inputs() -> None:
     handle.remove()
     assert sorted(map(tuple, seen)) == [(1, 3), (1, 4)]
     assert is_packable(victim.model)
+    victim.model.bert.forward = victim.model.bert.forward
+    assert not is_packable(victim.model)
 
 
 @pytest.mark.parametrize("kind", ["roberta", "distilbert", "lstm"])

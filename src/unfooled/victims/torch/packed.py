@@ -36,9 +36,17 @@ def is_packable(model: Any) -> bool:
         and getattr(config, "_attn_implementation", "") == "sdpa"
         and not config.is_decoder
         and not config.chunk_size_feed_forward
-        # Whoever listens to its modules, or replaced one, expects their ordinary inputs.
-        and not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+        and not any(map(_is_watched, model.modules()))
     )
+
+
+def _is_watched(module: Any) -> bool:
+    """Whether somebody listens to it or replaced what it does, and expects its ordinary inputs."""
+    import torch
+
+    # Linear layers are ours: see `make_steady`.
+    replaced = "forward" in vars(module) and type(module) is not torch.nn.Linear
+    return bool(replaced or module._forward_hooks or module._forward_pre_hooks)
 
 
 def packs_exactly(model: Any) -> bool:
