@@ -18,6 +18,7 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -150,8 +151,12 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
     if scenario.padding != "shipped":
         # Padding does not change the answers, and explaining at 15 s per attack would take an hour.
         others = [difference["unfooled"] | {"index": difference["index"]} for difference in differences]
-        for difference, reason in zip(differences, sides["textattack"].explain(others), strict=True):
-            difference["reason"] = reason
+        if scenario.order != "constraints-first":
+            others = in_textattacks_order(ours, scenario, [other["index"] for other in others])
+        for difference, other, reason in zip(
+            differences, others, sides["textattack"].explain(others), strict=True
+        ):
+            difference["reason"] = why(difference, other, reason, scenario.order)
     for side in sides.values():
         side.close()
     limit_after = raw_limit(scenario, file, args, parts)
@@ -177,6 +182,30 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
         "agreement": agreement,
         "raw_limit": max(limits, key=lambda limit: limit["tokens_per_second"]) if limits else None,
     }
+
+
+PARTS = ("outcome", "text", "queries")
+ORDER = "the order of the questions: with the constraints first, Unfooled's are TextAttack's"
+ORDER_AND = "the order of the questions, and "
+
+
+def in_textattacks_order(
+    ours: Sequence[object], scenario: Scenario, indices: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Our results for these examples, asked with the constraints first as TextAttack does."""
+    side = start("unfooled-again", [*ours, "--attack", scenario.attack, "--order", "constraints-first"])
+    results: list[dict[str, Any]] = side.block(indices)["results"] if indices else []
+    side.close()
+    return results
+
+
+def why(difference: dict[str, Any], other: dict[str, Any], reason: str, order: str) -> str:
+    """The reason of a difference; `reason` is that of what still differs where ours ask in the same order."""
+    if order == "constraints-first" or all(other[part] == difference["unfooled"][part] for part in PARTS):
+        return reason
+    if all(other[part] == difference["textattack"][part] for part in PARTS):
+        return ORDER
+    return ORDER_AND + reason if reason else ""
 
 
 def prepare(args: argparse.Namespace) -> Parts:

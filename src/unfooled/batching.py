@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
+T = TypeVar("T")
+
+MIXED = -1  # the width of a pass of several lengths
 UNPADDED = 64  # tokens; shorter sequences are many of each length
 
 
@@ -57,21 +61,30 @@ def like_length(lengths: Sequence[int], max_tokens: int, *, most: int) -> Iterat
             yield members[start : start + size], width
 
 
-def side_by_side(lengths: Sequence[int], max_tokens: int) -> Iterator[tuple[list[int], int]]:
-    """Yield lists of indices of at most `max_tokens` tokens together, and the mean length, rounded up.
-
-    For models that compute sequences of several lengths at once, without padding.
-    """
-    group: list[int] = []
+def mixed_length(
+    lengths: Sequence[int], max_tokens: int, *, most: int, least: int
+) -> Iterator[tuple[list[int], int]]:
+    """As `like_length`, but groups of fewer than `least` tokens without padding share passes: those have a
+    width of MIXED and hold texts in the order of their length."""
+    shared: list[int] = []
     tokens = 0
-    for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
-        if group and tokens + lengths[index] > max_tokens:
-            yield group, -(-tokens // len(group))
-            group, tokens = [], 0
-        group.append(index)
-        tokens += lengths[index]
-    if group:
-        yield group, -(-tokens // len(group))
+    for members, width in like_length(lengths, max_tokens, most=most):
+        own = len(members) * width
+        if own >= least or any(lengths[i] < width for i in members):
+            yield members, width
+            continue
+        if tokens + own > max_tokens:
+            yield _uniform(shared, lengths)
+            shared, tokens = [], 0
+        shared += members
+        tokens += own
+    if shared:
+        yield _uniform(shared, lengths)
+
+
+def _uniform(members: list[int], lengths: Sequence[int]) -> tuple[list[int], int]:
+    widths = {lengths[i] for i in members}
+    return members, widths.pop() if len(widths) == 1 else MIXED
 
 
 def padded_length(length: int, most: int) -> int:
@@ -80,3 +93,18 @@ def padded_length(length: int, most: int) -> int:
         return length
     step = 1 << ((length // 10).bit_length() - 1)
     return max(length, min(most, -(-length // step) * step))
+
+
+def up_to(most: int, items: Sequence[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Yield the items in their order, as many together as do not exceed `most`; a larger one stands alone."""
+    block: list[T] = []
+    total = 0
+    for item in items:
+        more = size(item)
+        if block and total + more > most:
+            yield block
+            block, total = [], 0
+        block.append(item)
+        total += more
+    if block:
+        yield block

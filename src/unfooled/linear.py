@@ -85,8 +85,3 @@ def fast_linear() -> Any:
 
     mode = _mode()
     return nullcontext() if mode is None else mode()
-
-
-def has_fast_linear() -> bool:
-    """Whether `fast_linear` computes anything here."""
-    return _mode() is not None

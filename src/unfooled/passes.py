@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
-from unfooled.batching import Meter
+from unfooled.batching import MIXED, Meter
 from unfooled.device import CPU, FULL, PRECISIONS, require_precision, resolved, said
 from unfooled.linear import fast_linear
 
@@ -163,27 +163,33 @@ class Passes:
     After a pass that was too large the model is asked in smaller ones from then on.
     """
 
-    def __init__(self, asked: PassOwner, groups: Iterable[tuple[list[int], int]]) -> None:
+    def __init__(
+        self, asked: PassOwner, groups: Iterable[tuple[list[int], int]], lengths: Sequence[int] = ()
+    ) -> None:
         self._asked = asked
+        self._lengths = lengths  # of all sequences, where passes may be mixed
         self._left = deque(groups)
         self._most: int | None = None  # tokens, once memory was full
 
     def __iter__(self) -> Iterator[Pass]:
         while self._left:
             group, width = self._left.popleft()
-            if self._most is not None and len(group) > 1 and len(group) * width > self._most:
+            if self._most is not None and len(group) > 1 and self._tokens(group, width) > self._most:
                 middle = (len(group) + 1) // 2
                 self._left.extendleft([(group[middle:], width), (group[:middle], width)])
                 continue
-            self._asked.meter.largest = max(self._asked.meter.largest, len(group) * width)
+            self._asked.meter.largest = max(self._asked.meter.largest, self._tokens(group, width))
             yield Pass(self, group, width)
+
+    def _tokens(self, group: list[int], width: int) -> int:
+        return sum(self._lengths[i] for i in group) if width == MIXED else len(group) * width
 
     def halved(self, batch: Pass, error: BaseException) -> bool:
         """Whether it makes sense to go on in halves."""
         if len(batch.group) < 2 or not is_out_of_memory(error):
             return False
         self._left.appendleft((batch.group, batch.width))
-        self._most = max(1, len(batch.group) * batch.width // 2)
+        self._most = max(1, self._tokens(batch.group, batch.width) // 2)
         self._asked.max_tokens = min(self._asked.max_tokens, max(1, self._most))
         self._asked.meter.out_of_memory += 1
         error.__traceback__ = None  # its frames hold the tensors

@@ -22,15 +22,15 @@ _MOST_WORTH = 1.5  # rows of a rate that one row may be worth to macro F1
 _SERIES = 60  # degrees of freedom up to which Student's distribution is summed
 
 
-def confusion(true: Any, predicted: Any, classes: int) -> Counts:
-    """How often each true class (row) was called each class (column).
+def confusion(true: Any, predicted: Any, classes: int, times: Any = None) -> Counts:
+    """How often each true class (row) was called each class (column); `times` are how often each pair counts.
 
     Where a decision is missing (a negative number, for a tie) there is one more column, for these.
     """
     columns = np.asarray(predicted, dtype=np.int64)
     width = classes + int((columns < 0).any())
     cells = np.asarray(true, dtype=np.int64) * width + np.where(columns < 0, classes, columns)
-    return np.bincount(cells, minlength=classes * width).reshape(classes, width).astype(np.int64)
+    return np.bincount(cells, times, minlength=classes * width).reshape(classes, width).astype(np.int64)
 
 
 def accuracy(table: Any) -> Any:
@@ -79,10 +79,12 @@ def _score(rate: float, n: float, z: float) -> tuple[float, float]:
 def mean_interval(
     values: Sequence[float] | NDArray[np.float64],
     *,
+    times: Any = 1,
     within: tuple[float, float] = (-math.inf, math.inf),
     confidence: float = 0.95,
 ) -> tuple[float, float]:
     """Student's interval of a mean, corrected for skewness (Hall 1992); `within` bounds what it can be.
+    `times` are how often each value occurs.
 
     Numbers of queries and of words have a long tail on one side: the mean of a few of them is mostly too low,
     and the upper end must reach further than the lower. Of no values the interval is (nan, nan); of equal
@@ -91,13 +93,16 @@ def mean_interval(
     sample = np.asarray(values, dtype=np.float64)
     if sample.size == 0:
         return math.nan, math.nan
-    mean = float(sample.mean())
     if sample.min() == sample.max():
         return float(sample[0]), float(sample[0])
-    n = sample.size
-    error = float(sample.std(ddof=1)) / math.sqrt(n)
+    often = np.broadcast_to(times, sample.shape)
+    n = int(often.sum())
+    mean = float((sample * often).sum() / n)
+    apart = sample - mean
+    squares = float((apart * apart * often).sum())
+    error = math.sqrt(squares / (n - 1)) / math.sqrt(n)
     quantile = student(n - 1, confidence)
-    skew = _skewness(sample)
+    skew = _skewness(apart / math.sqrt(squares / n), often, n)
     below, above = _reach(quantile, skew, n), _reach(quantile, -skew, n)
     return max(within[0], mean - error * below), min(within[1], mean + error * above)
 
@@ -112,13 +117,12 @@ def _reach(quantile: float, skew: float, n: int) -> float:
     return max(corrected, (corrected + quantile) / 2)
 
 
-def _skewness(sample: NDArray[np.float64]) -> float:
-    """Of the distribution that the sample comes from; 0 of two values, which show none."""
-    n = sample.size
+def _skewness(apart: NDArray[np.float64], times: NDArray[np.int64], n: int) -> float:
+    """Of the distribution that a sample comes from, which lies so many standard deviations `apart` from its
+    mean; 0 of two values, which show none."""
     if n < 3:
         return 0.0
-    apart = (sample - sample.mean()) / sample.std()
-    return float((apart**3).mean()) * math.sqrt(n * (n - 1)) / (n - 2)
+    return float((apart**3 * times).sum() / n) * math.sqrt(n * (n - 1)) / (n - 2)
 
 
 def _unskewed(quantile: float, skew: float, n: int) -> float:

@@ -89,6 +89,21 @@ def test_what_stands_behind_a_merge_or_an_insertion_is_found_again() -> None:
     ]
 
 
+def test_the_word_behind_a_new_one_counts_as_changed() -> None:
+    """As in TextAttack, where an insertion replaces a word by two."""
+    table = {
+        ("", " good film"): [("rather", 0.1)],
+        ("rather ", " film"): [("fine", 0.1)],
+        ("rather ", " good film"): [("so", 0.1)],
+        ("rather good ", ""): [("flick", 0.1)],
+    }
+    result, asked = attacked(
+        "textattack", "good film", table, WEIGHTS | {"film": 0.3}, moves=("replace", "left")
+    )
+    assert asked[1:] == ["rather good film", "rather good flick"]
+    assert result.perturbed == "rather good flick"
+
+
 def test_the_paper_orders_once_and_does_one_thing_at_a_place() -> None:
     table = {
         ("", " film"): [("fine", 0.1)],

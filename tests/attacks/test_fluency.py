@@ -119,6 +119,9 @@ def test_a_model_without_start_and_end(network: tuple[Any, Any]) -> None:
     class Model:
         config = Config()
 
+        def to(self, device: str) -> Model:
+            return self
+
     with pytest.raises(ResourceError, match="neither a start nor an end"):
         CausalLM(Model(), words())
 

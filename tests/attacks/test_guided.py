@@ -103,6 +103,21 @@ def test_constraints_are_asked_before_the_victim_from_the_best_guess_down() -> N
     assert result.outcome == "failure", "the others take 2.1 of 2.8"
 
 
+def test_the_victim_first_and_the_encoder_about_what_would_be_taken() -> None:
+    similar = SentenceSimilarity(threshold=0.9, scale="cosine", window=None)
+    search = replace(GREEDY, constraints=(similar,))
+    for told in ({}, WEIGHTS):
+        far = encoder({"gammay": 2.0})
+        asked = oracles(WEIGHTS, told, **{"encode:minilm": far})
+        (result,) = attack(guided(search, victim_first=True), asked)
+        assert any("gammay" in text for text in asked["victim"].asked)
+        assert "gammay" not in result.perturbed, "its answer flips nothing that the encoder refuses"
+        assert result.outcome == "failure"
+        before = oracles(WEIGHTS, told, **{"encode:minilm": encoder({"gammay": 2.0})})
+        attack(guided(search), before)
+        assert len(far.asked) <= len(before["encode:minilm"].asked)
+
+
 def test_a_swap_that_was_not_needed_is_left_out() -> None:
     # deltaz alone would do; the surrogate has the other words first.
     strong = WEIGHTS | {"deltaz": -3.0}
@@ -114,8 +129,10 @@ def test_a_swap_that_was_not_needed_is_left_out() -> None:
 def test_hopeless_examples_are_given_up_only_where_that_is_asked_for() -> None:
     stubborn = dict.fromkeys(WEIGHTS, 1.0) | {"alphax": 0.9}
     knows_nothing: dict[str, float] = {}
-    (to_the_end,) = attack(guided(tries=1, spread=5.0), oracles(stubborn, knows_nothing))
-    (given_up,) = attack(guided(tries=1, spread=5.0, give_up=0.5), oracles(stubborn, knows_nothing))
+    (to_the_end,) = attack(guided(tries=1, spread=20.0, reach=9.0), oracles(stubborn, knows_nothing))
+    (given_up,) = attack(
+        guided(tries=1, spread=20.0, reach=9.0, give_up=0.5), oracles(stubborn, knows_nothing)
+    )
     assert to_the_end.outcome == given_up.outcome == "failure"
     assert to_the_end.note == ""
     assert to_the_end.perturbed == "alphax beta gamma delta", "as far as it came"
@@ -167,7 +184,7 @@ def test_the_recipe_is_marked_and_can_be_rebuilt() -> None:
     assert recipe.full_name == "toy@test+surrogate"
     assert set(recipe.oracles()) == {"neighbours:counter-fitted", "surrogate:toy"}
     assert recipe_from_json(recipe.to_json()) == recipe
-    for wrong in ({"tries": 0}, {"spread": 0.0}, {"give_up": 1.5}):
+    for wrong in ({"tries": 0}, {"spread": 0.0}, {"reach": -1.0}, {"give_up": 1.5}):
         with pytest.raises(ValueError, match=r"is a|at least|above"):
             BySurrogate("toy", **wrong)
 

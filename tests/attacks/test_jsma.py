@@ -264,6 +264,7 @@ def test_it_agrees_with_a_plain_loop_over_single_texts() -> None:
     """One text, one gradient, one product, one word at a time, written down again without the machinery."""
     pytest.importorskip("torch")
     from tiny_models import tiny
+    from unfooled.passes import device_of
 
     victim = tiny("lstm", classes=2)
     words, table = victim.vocabulary_vectors()
@@ -276,7 +277,7 @@ def test_it_agrees_with_a_plain_loop_over_single_texts() -> None:
         spots = [i for i, word in enumerate(plain) if word[0].isalpha()][::-1]
         flipped = False
         for i in spots[:4]:
-            ids = tokenizer([" ".join(plain)], return_tensors="pt")["input_ids"]
+            ids = tokenizer([" ".join(plain)], return_tensors="pt")["input_ids"].to(device_of(model))
             vectors = model.get_input_embeddings()(ids).detach().requires_grad_()
             model(inputs_embeds=vectors).logits[0, label].backward()
             at = sum(word[0].isalpha() for word in plain[:i])

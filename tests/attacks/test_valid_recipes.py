@@ -10,7 +10,7 @@ import pytest
 
 from toys import Answering, attack_one, encoder, linear, neighbours, toy_recipe
 from unfooled.attacks.parts.candidates import Neighbours
-from unfooled.attacks.parts.constraints import NextText, SentenceSimilarity
+from unfooled.attacks.parts.constraints import NextText, SamePartOfSpeech, SentenceSimilarity
 from unfooled.attacks.parts.english import (
     GoodGrammar,
     InForm,
@@ -257,6 +257,21 @@ def test_a_planned_search_tries_every_word_and_makes_the_best_edits_first() -> N
     found = attack_one(planned(), oracles, "so fine good")
     assert (found.outcome, found.perturbed) == ("success", "so fine bad")
     assert found.queries == 5  # the original and each edit alone; the best of them was known by then
+
+
+def test_of_a_long_text_a_spent_budget_leaves_the_later_words_unread() -> None:
+    """Each option is a whole text; those of all places together filled the memory."""
+    tags = Answering(lambda item: ("ADJ", *["ADJ" for _ in item[2]]))
+    oracles = {
+        "victim": linear({"good": 0.3}),
+        "neighbours:toy": neighbours({"good": ["poor", "bad"]}),
+        "tag:toy": tags,
+    }
+    context = SamePartOfSpeech(tagger="toy", before=4500)  # no two places are shown with the same words
+    search = PlannedSwap(candidates=Neighbours(table="toy"), constraints=(context,))
+    found = attack_one(toy_recipe(search), oracles, " ".join(["good"] * 5000), budget=10)
+    assert (found.queries, found.note) == (10, "the budget of 10 queries is spent")
+    assert len(tags.asked) < 500
 
 
 def test_edits_that_a_success_does_not_need_are_undone() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_a_cap_over_all_of_a_test_is_never_exceeded_and_ends_with_the_same_resul
     paid = Listener()
     stops = 0
     for most in range(300, 4000, 300):  # each command looks at the model again before it goes on
-        options = {"suite": SUITE, "caps": Caps(per_query=1.0, max_cost=most)}
+        options: dict[str, Any] = {"suite": SUITE, "caps": Caps(per_query=1.0, max_cost=most)}
         try:
             found = guard(paid.filter, paid.data, out=tmp_path / "paid", **options)
             again = mend(paid.filter, paid.data, found, out=tmp_path / "paid", **options)

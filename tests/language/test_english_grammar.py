@@ -27,8 +27,10 @@ class ByWord:
     def __init__(self, **tags: str) -> None:
         self.tags = tags
         self.seen: list[list[str]] = []
+        self.most = 0  # words shown in one call
 
     def tag_all(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+        self.most = max(self.most, sum(map(len, sentences)))
         self.seen += [list(sentence) for sentence in sentences]
         return [[self.tags.get(word, "NN") for word in sentence] for sentence in sentences]
 
@@ -46,6 +48,17 @@ def test_the_tagger_sees_punctuation_and_clitics_as_tokens() -> None:
 def test_a_word_has_the_tag_of_its_first_piece() -> None:
     (tags,) = tag_texts([Text("it's fine")], ByWord(it="PRP", fine="JJ"))
     assert tags == ("PRP", "JJ")
+
+
+def test_equal_texts_are_tagged_once_and_long_ones_a_few_at_a_time() -> None:
+    """The tagger holds a row of scores for each word: a thousand copies of a long text filled the memory."""
+    long = Text("it is a fine film " * 1000)
+    tagger = ByWord(it="PRP", fine="JJ")
+    found = tag_texts([long] * 300 + [long.replace(place, "fine") for place in range(100)], tagger)
+    assert len(tagger.seen) == 81  # the long text itself, and 80 others: "fine" stood in 20 places
+    assert tagger.most <= 80_000
+    assert found[0][:5] == ("PRP", "NN", "NN", "JJ", "NN")
+    assert [tags[0] for tags in found[300:302]] == ["JJ", "PRP"]
 
 
 @pytest.mark.parametrize(

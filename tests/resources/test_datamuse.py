@@ -352,7 +352,8 @@ def test_a_run_asks_the_service_says_so_and_its_file_can_go_on(
     with RunFile.read(run.path) as file:
         part = file.header["identity"]["recipe"]["search"]["candidates"]
         assert (part["mode"], part["fallback"]) == ("online", None)
-        assert file.header["environment"]["notices"] == told.notices
+        own = [notice for notice in told.notices if not notice.startswith("models compute on")]
+        assert file.header["environment"]["notices"] == own
         assert [result.outcome for result in file.results()] == ["success"]
     assert "dull" in service.asked
     attack(FakeVictim(), data, recipe(service.address), out=tmp_path / "run")

@@ -159,6 +159,7 @@ def test_the_manifest_is_complete() -> None:
         assert set(resource.built_from) <= set(resources)
 
 
+@pytest.mark.processor_only
 def test_importing_reads_no_heavy_library() -> None:
     rooms = [f"unfooled.resources.{name}" for name in ("encoders", "counterfit", "tagger", "datasets")]
     heavy = {"torch", "transformers", "httpx", "sklearn"}

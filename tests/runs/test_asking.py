@@ -240,10 +240,39 @@ def test_a_model_of_the_users_own(tmp_path: Path, data: Any) -> None:
     assert again.summary().fitting == 0
 
 
+def test_a_guided_attack_asks_in_the_order_that_costs_least(
+    tmp_path: Path, data: Any, measured: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(name: str, **more: Any) -> Run:
+        return attack(
+            "fake", data, measured, out=tmp_path / name, surrogate="auto", surrogate_queries=400, **more
+        )
+
+    costing(monkeypatch, 60.0)
+    notes = Notes()
+    first = run("auto", order="auto", limit=10, observer=notes)
+    assert any(line.startswith("order: victim first (a text costs") for line in notes.told)
+    assert header(first)["identity"]["recipe"]["asking"]["victim_first"] is True
+    costing(monkeypatch, 0.0)
+    run("auto", order="auto", limit=30)
+    run("named", order="victim-first", limit=30)
+    assert digest(tmp_path / "auto") == digest(tmp_path / "named"), "a run that goes on keeps its order"
+    plain = run("plain", limit=30)
+    assert header(plain)["identity"]["recipe"]["asking"]["victim_first"] is False
+
+
+def test_the_fit_is_as_large_as_the_attack_has_use_for(tmp_path: Path, data: Any) -> None:
+    attack("fake", data, "deepwordbug", out=tmp_path / "run", surrogate="auto", limit=5)
+    facts = json.loads((tmp_path / "run" / FILE).read_text())["facts"]
+    assert facts["queries"] <= 500, "four options a word, and few words"
+    with pytest.raises(UnfooledError, match="asked_for"):
+        guided(data, tmp_path / "run", limit=5)
+
+
 def test_what_cannot_be_guided_says_why(tmp_path: Path, data: Any) -> None:
     with pytest.raises(UnknownNameError, match="cannot be guided"):
         attack("fake", data, "input-reduction", surrogate="auto")
-    with pytest.raises(UserError, match="own order"):
+    with pytest.raises(UnknownNameError, match="cannot ask the victim first"):
         attack("fake", data, "deepwordbug", surrogate="auto", order="victim-first")
     with pytest.raises(DataError, match="too few"):
         guided(unfooled.load_data([("a superb film", "positive")]), tmp_path / "few", limit=1)

@@ -1,113 +1,149 @@
-"""Texts of several lengths in one pass: the bits of the ordinary passes, and only where these are sure."""
+"""Several lengths in one pass: the same bits as a pass of each length, or no such pass at all."""
 
 from __future__ import annotations
 
-import platform
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tiny_models import tiny
+from unfooled.batching import MIXED, mixed_length
+from unfooled.resources import minilm
+from unfooled.resources.encoders import Encoder
+from unfooled.victims.torch.packed import PackedPasses
+
 torch = pytest.importorskip("torch")
 
-from hypothesis import given, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
-
-from tiny_models import PIECES, tiny, victim_of  # noqa: E402
-from unfooled.victims.torch import huggingface, packed  # noqa: E402
-from unfooled.victims.torch.packed import is_packable, packs_exactly  # noqa: E402
-
-here = pytest.mark.skipif(
-    platform.machine().lower() not in ("x86_64", "amd64") or not torch.backends.mkldnn.is_available(),
-    reason="torch has oneDNN for x86-64 only",
-)
-WORDS = [piece for piece in PIECES if piece.isalpha()]
-
-
-def apart(victim: Any, texts: list[Any]) -> Any:
-    """Each text in a pass of its own, by the model itself."""
-    return np.vstack([victim.raw_logits([text], victim._run_here) for text in texts])
+TEXTS = [
+    "a film",
+    "the film is good and very long and good and long again",
+    "bad",
+    "a dull plot , bad cast",
+    "great great fun",
+    "very very good",
+    "the film was good",
+    "not the film",
+    "",
+]
 
 
-@here
-@settings(deadline=None)
-@given(st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=25), min_size=1, max_size=12))
-def test_the_answers_are_those_of_passes_of_their_own(words: list[list[str]]) -> None:
-    victim = victim_of("bert")
-    texts = [" ".join(text) for text in words]
-    assert np.array_equal(victim.raw_logits(texts), apart(victim, texts))
+@pytest.mark.processor_only
+@pytest.mark.parametrize("kind", ["bert", "roberta", "electra"])
+def test_a_pass_of_many_lengths_gives_every_text_the_bits_of_its_own_pass(kind: str) -> None:
+    together, alone = tiny(kind, positions=40), tiny(kind, positions=40, max_tokens=1)
+    found = together.raw_logits(TEXTS)
+    assert np.array_equal(found, np.concatenate([alone.raw_logits([text]) for text in TEXTS]))
+    assert together.meter.calls < len({len(ids) for ids, _ in together.tokens(TEXTS)[0]})
+    assert together.meter.padding == 0
 
 
-@here
-def test_pairs_as_well() -> None:
-    victim = tiny("bert")
-    texts = [(" ".join(WORDS[:count]), " ".join(WORDS[count : 2 * count])) for count in range(1, 5)]
-    assert np.array_equal(victim.raw_logits(texts), apart(victim, texts))
-    assert victim.meter.calls == 1 + len(texts)
+@pytest.mark.parametrize("kind", ["gpt2", "lstm", "modernbert"])
+def test_a_model_that_cannot_be_packed_answers_as_before(kind: str) -> None:
+    victim = tiny(kind, positions=40)
+    (specimen,), _ = victim.tokens([TEXTS[1]])
+    assert PackedPasses.of(victim.model, specimen) is None
+    alone = tiny(kind, positions=40, max_tokens=1)
+    expected = np.concatenate([alone.raw_logits([text]) for text in TEXTS])
+    assert np.allclose(victim.raw_logits(TEXTS), expected, atol=1e-6)
 
 
-@here
-def test_different_lengths_are_one_pass_without_padding_and_long_texts_another() -> None:
-    victim = tiny("bert", positions=200)
-    texts = [" ".join([WORDS[0]] * count) for count in (1, 2, 3, 100)]
-    found = victim.raw_logits(texts)
-    assert victim.meter.calls == 2
-    assert victim.meter.tokens == 1 + 2 + 3 + 100 + 2 * len(texts)
-    assert np.array_equal(found, apart(victim, texts))
+@pytest.mark.processor_only
+def test_a_model_that_looks_at_the_place_in_the_pass_is_found_out() -> None:
+    victim = tiny("bert", positions=400)
+    embeddings = victim.model.base_model.embeddings
+    ordinary = embeddings.forward
+
+    def counting(*args: Any, **kwargs: Any) -> Any:
+        states = ordinary(*args, **kwargs)
+        return states + torch.linspace(0, 1, 400)[: states.shape[1], None]
+
+    embeddings.forward = counting
+    (specimen,), _ = victim.tokens([TEXTS[1]])
+    assert PackedPasses.of(victim.model, specimen) is None
 
 
-@here
-def test_a_pass_holds_no_more_tokens_than_it_may() -> None:
-    victim = tiny("bert")
-    victim.max_tokens = 12
-    texts = [" ".join([WORDS[0]] * count) for count in (1, 2, 3, 4, 5, 6)]
-    found = victim.raw_logits(texts)
-    assert victim.meter.largest <= 12
-    assert np.array_equal(found, apart(victim, texts))
+def test_pairs_share_passes_as_well() -> None:
+    pairs = list(zip(TEXTS, reversed(TEXTS), strict=True))
+    together, alone = tiny("bert", positions=60), tiny("bert", positions=60, max_tokens=1)
+    expected = np.concatenate([alone.raw_logits([pair]) for pair in pairs])
+    assert np.array_equal(together.raw_logits(pairs), expected)
 
 
-@here
-def test_a_full_memory_halves_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    victim = tiny("bert")
-    texts = [" ".join([WORDS[0]] * count) for count in (1, 2, 3, 4, 5, 6)]
-    expected = victim.raw_logits(texts)
+@pytest.mark.processor_only
+def test_a_pass_of_many_lengths_that_does_not_fit_comes_again_in_halves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    victim = tiny("bert", positions=40)
+    expected = tiny("bert", positions=40).raw_logits(TEXTS)
+    ordinary = PackedPasses.logits
+    asked: list[int] = []
 
-    def little_memory(model: Any, given: Any) -> Any:
-        if len(given) > 3:
-            raise torch.OutOfMemoryError("out of memory")
-        return packed.packed_logits(model, given)
+    def small(self: PackedPasses, tokenised: Any) -> Any:
+        asked.append(len(tokenised))
+        if len(tokenised) > 4:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        return ordinary(self, tokenised)
 
-    monkeypatch.setattr(huggingface, "packed_logits", little_memory)
-    assert np.array_equal(victim.raw_logits(texts), expected)
-    assert victim.meter.out_of_memory == 1
-
-
-@here
-def test_who_listens_to_a_module_gets_its_ordinary_inputs() -> None:
-    victim = tiny("bert")
-    seen: list[Any] = []
-    handle = victim.model.bert.encoder.layer[0].register_forward_hook(
-        lambda _module, inputs, _output: seen.append(inputs[0].shape[:2])
-    )
-    victim.raw_logits([WORDS[0], f"{WORDS[0]} {WORDS[1]}"])
-    handle.remove()
-    assert sorted(map(tuple, seen)) == [(1, 3), (1, 4)]
-    assert is_packable(victim.model)
-    victim.model.bert.forward = victim.model.bert.forward
-    assert not is_packable(victim.model)
+    assert victim._packs() is not None
+    monkeypatch.setattr(PackedPasses, "logits", small)
+    assert np.array_equal(victim.raw_logits(TEXTS), expected)
+    assert asked[0] > 4
+    assert victim.meter.out_of_memory > 0
 
 
-@pytest.mark.parametrize("kind", ["roberta", "distilbert", "lstm"])
-def test_other_families_are_not_packed(kind: str) -> None:
-    assert not is_packable(victim_of(kind).model)
+def test_groups_share_a_pass_only_where_they_do_not_fill_one() -> None:
+    lengths = [5] * 10 + [4, 4, 3, 70]
+    groups = list(mixed_length(lengths, 50, most=100, least=25))
+    assert sorted(i for members, _ in groups for i in members) == list(range(len(lengths)))
+    assert (list(range(10)), 5) in groups
+    assert ([10, 11, 12], MIXED) in groups
+    assert next(width for members, width in groups if 13 in members) == 72
 
 
-@here
-def test_a_model_is_tried_out_before_it_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = tiny("bert").model
-    assert packs_exactly(model)
-    exact = packed.packed_logits
-    monkeypatch.setattr(packed, "packed_logits", lambda *given: exact(*given) + 1e-6)
-    assert not packs_exactly(model)
-    model.train()
-    assert not is_packable(model)
+class Words:
+    """One token per letter."""
+
+    def encode_batch_fast(self, texts: list[str]) -> list[Any]:
+        encoding = type("Encoding", (), {})
+        found = []
+        for text in texts:
+            found.append(encoding())
+            found[-1].ids = [1, *(3 + ord(letter) % 40 for letter in text), 2]
+        return found
+
+
+def small_encoder() -> minilm.MiniLM:
+    """Two random layers with the names of MiniLM's weights."""
+    made = torch.Generator().manual_seed(3)
+
+    def some(*shape: int) -> Any:
+        return torch.randn(*shape, generator=made) / 4
+
+    weights = {
+        f"embeddings.{name}_embeddings.weight": some(60, 48) for name in ("word", "position", "token_type")
+    }
+    norms = ["embeddings.LayerNorm"]
+    for layer in range(2):
+        prefix = f"encoder.layer.{layer}"
+        own = [f"{prefix}.attention.self.{part}" for part in ("query", "key", "value")]
+        for name in [*own, f"{prefix}.attention.output.dense"]:
+            weights |= {f"{name}.weight": some(48, 48), f"{name}.bias": some(48)}
+        weights |= {
+            f"{prefix}.intermediate.dense.weight": some(96, 48),
+            f"{prefix}.intermediate.dense.bias": some(96),
+        }
+        weights |= {f"{prefix}.output.dense.weight": some(48, 96), f"{prefix}.output.dense.bias": some(48)}
+        norms += [f"{prefix}.attention.output.LayerNorm", f"{prefix}.output.LayerNorm"]
+    for name in norms:
+        weights |= {f"{name}.weight": some(48) + 1, f"{name}.bias": some(48)}
+    config = {"num_attention_heads": 4, "num_hidden_layers": 2, "layer_norm_eps": 1e-12}
+    return minilm.MiniLM(weights, config, Words(), 50)
+
+
+@pytest.mark.processor_only
+def test_the_encoder_gives_every_text_the_bits_of_its_own_pass() -> None:
+    together, alone = Encoder(small_encoder()), Encoder(small_encoder(), max_tokens=1)
+    found = together(TEXTS)
+    assert np.array_equal(found, [alone([text])[0] for text in TEXTS])
+    assert together.meter.calls == 1

@@ -18,7 +18,6 @@ from unfooled.victims.checks import check_victim
 from unfooled.victims.loading import load_victim
 from unfooled.victims.preflight import preflight
 from unfooled.victims.torch.huggingface import HuggingFaceVictim, longest_input
-from unfooled.victims.torch.packed import is_packable
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -117,8 +116,7 @@ def test_nothing_is_padded_and_equal_readings_are_computed_once(bert: Path) -> N
     scores = victim.predict(["the film", "THE film", "zebra", "giraffe", "the film is good"])
     assert (victim.meter.items, victim.meter.tokens, victim.meter.padding) == (3, 4 + 3 + 6, 0)
     assert np.array_equal(scores[0], scores[1])
-    # One pass where texts of several lengths go side by side, else one per length.
-    assert victim.meter.calls == (1 if is_packable(victim.model) else 3)
+    assert victim.meter.calls == 3
 
 
 def test_batches_stay_below_the_token_limit(bert: Path) -> None:

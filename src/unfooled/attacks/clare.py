@@ -14,7 +14,7 @@ Versions
     @textattack  as TextAttack 0.3.11 has it: all actions anew at every step, the best one is made even if it
                  is no better; similarity to the original text, texts under 15 words unmeasured; stop words
                  of NLTK (with their case) and changed words are not replaced, but may be merged, and words
-                 may be inserted before any unchanged word.
+                 may be inserted before any unchanged word; the word behind a new one counts as changed.
     @paper       the authors' program: actions are found and ordered once, on the original text; each is
                  looked up again in the present text and made if p(true class) falls by more than 0.001, one
                  at a place and none beside a merged one; similarity to the present text, short texts too.
@@ -156,9 +156,9 @@ class Infilling:
     def _fits(self, text: Text, index: int, move: Move) -> Program[bool]:
         if move == "replace":
             stopped = is_stopword(text.words[index], self.stopwords, cased=self.stopwords_cased)
-            return not stopped and untouched(text, index)
+            return not stopped and _is_free(text, index)
         if move == "left":
-            return untouched(text, index)
+            return _is_free(text, index)
         return (yield from self._merges(text, index))
 
     def _merges(self, text: Text, index: int) -> Program[bool]:
@@ -172,10 +172,14 @@ class Infilling:
         return following in _MERGEABLE.get(tag, ())
 
 
+def _is_free(text: Text, index: int) -> bool:
+    """Whether the word is as it was, and none was inserted before it."""
+    return untouched(text, index) and (index == 0 or text.origin[index - 1] >= 0)
+
+
 def _is_edited(text: Text, index: int, move: Move) -> bool:
     """Whether something was done at the place already, or beside it where words would be merged."""
-    inserted = index > 0 and text.origin[index - 1] < 0
-    if inserted or not untouched(text, index):
+    if not _is_free(text, index):
         return True
     follows = text.origin[index] + 1
     gone = index + 1 < len(text.words) and text.origin[index + 1] > follows

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from unfooled.resources.english import NAME as ENGLISH_WORDS
 NONE = "none"
 ALL = "all"
 WITH_WORDS = "all, words split"
+RETRAINED = "retrained"
 WORSE = 0.01  # points of false positives that a cure may cost by default
 
 
@@ -41,18 +42,25 @@ class Cure:
     honest: Rate  # blocked though they should pass
     look_alikes: Rate | None
     milliseconds: float  # that normalising a text takes
+    accuracy: Rate | None = None  # of decisions on unedited rows, those to block and honest ones
+    model: str = ""  # folder of a retrained model, inside that of the test
 
     def to_dict(self) -> dict[str, Any]:
         rates = {name: getattr(self, name).to_dict() for name in ("closes", "recall", "honest")}
-        own = {"name": self.name, "steps": self.steps, "table": self.table}
+        own = {"name": self.name, "steps": self.steps, "table": self.table, "model": self.model}
         rates["look_alikes"] = self.look_alikes.to_dict() if self.look_alikes else None
+        rates["accuracy"] = self.accuracy.to_dict() if self.accuracy else None
         return {**own, **rates, "milliseconds": round(self.milliseconds, 3)}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Cure:
-        rates = {name: Rate.from_dict(stored[name]) for name in ("closes", "recall", "honest")}
-        found = stored["look_alikes"]
-        return cls(**{**stored, **rates, "look_alikes": Rate.from_dict(found) if found else None})
+        rates: dict[str, Any] = {
+            name: Rate.from_dict(stored[name]) for name in ("closes", "recall", "honest")
+        }
+        for name in ("look_alikes", "accuracy"):
+            found = stored.get(name)
+            rates[name] = Rate.from_dict(found) if found else None
+        return cls(**{**stored, **rates})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,13 +85,27 @@ def tried_cures(asked: CachedFilter, texts: CureTexts) -> list[Cure]:
     return found
 
 
-def best_cure(asked: CachedFilter, texts: CureTexts, *, price: float = WORSE) -> Cure | None:
+def retraining_cure(asked: CachedFilter, texts: CureTexts, model: str) -> Cure:
+    """A retrained filter, with nothing around it."""
+    return replace(_cure(RETRAINED, "", "", asked, texts), model=model)
+
+
+def cheapest_best(tried: Sequence[Cure | None], highest: float) -> Cure | None:
+    """Of cures that cost no more than that the one that closes most; of equals the first."""
+    good = [cure for cure in tried if cure and cure.closes.value > 0 and not cure.honest.value > highest]
+    return max(good, key=lambda cure: cure.closes.value, default=None)
+
+
+def best_cure(
+    asked: CachedFilter, texts: CureTexts, *, price: float = WORSE, highest: float | None = None
+) -> Cure | None:
     """All steps, but those that cost too much: an attacker takes whatever door is left open.
 
-    `price` is by how much the share of blocked honest texts may rise. While it rises by more, the step goes
-    without which it is lowest. None where what is left closes nothing.
+    `price` is by how much the share of blocked honest texts may rise, or `highest` how high it may be. While
+    it is higher, the step goes without which it is lowest. None where what is left closes nothing.
     """
-    highest = share(asked.blocks(texts.honest)).value + price
+    if highest is None:
+        highest = share(asked.blocks(texts.honest)).value + price
     chosen = list(NORMALISERS)
     best = _steps_cure(chosen, asked, texts)
     while best.honest.value > highest and len(chosen) > 1:
@@ -118,15 +140,18 @@ def _cure(name: str, steps: str, table: str, asked: CachedFilter, texts: CureTex
         count = len([change(text) for text in (*texts.passed, *texts.bad, *texts.honest)])
     milliseconds = 1000.0 * (time.perf_counter() - began) / max(1, count) if count else 0.0
     blocks = partial(asked.blocks, change=change)
+    bad, honest = blocks(texts.bad), blocks(texts.honest)
+    right = [*bad, *(None if flag is None else not flag for flag in honest)]
     return Cure(
         name=name,
         steps=steps,
         table=table,
         closes=share(blocks(texts.passed)),
-        recall=share(blocks(texts.bad)),
-        honest=share(blocks(texts.honest)),
+        recall=share(bad),
+        honest=share(honest),
         look_alikes=share(blocks(texts.look_alikes)) if texts.look_alikes else None,
         milliseconds=milliseconds,
+        accuracy=share(right),
     )
 
 

@@ -9,16 +9,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import unfooled
-from unfooled.checks.cures import WORSE, Cure, CureTexts, best_cure, tried_cures
+from unfooled.checks.cures import (
+    RETRAINED,
+    WORSE,
+    Cure,
+    CureTexts,
+    best_cure,
+    cheapest_best,
+    retraining_cure,
+    tried_cures,
+)
 from unfooled.checks.false_alarms import AtPrice, CachedFilter, recall_at_price, share
 from unfooled.checks.illusions.attacking import EvaluationObserver, read_results, value_of
 from unfooled.checks.paying import paying, purse_for
 from unfooled.checks.payload import Judge, Payload, Reader, payloads
+from unfooled.checks.retraining import Lesson, filter_in, learning, require_trainable, retrained
 from unfooled.checks.stress import stress
 from unfooled.checks.suites import Suite, load_suite
 from unfooled.checks.techniques import technique_of
@@ -119,6 +129,7 @@ class FilterTest:
     version: str
     date: str
     out: str = ""
+    learned: tuple[int, ...] = ()  # rows that a cure may have learned from, and that measure none
 
     @property
     def queries(self) -> int:
@@ -141,6 +152,7 @@ class FilterTest:
                 {name: getattr(example, name) for name in example.__slots__} for example in self.examples
             ],
             "notes": list(self.notes),
+            "learned": list(self.learned),
         }
 
     @classmethod
@@ -163,6 +175,7 @@ class FilterTest:
             best=Cure.from_dict(best) if best else None,
             examples=tuple(PassedText(**example) for example in stored["examples"]),
             notes=tuple(stored["notes"]),
+            learned=tuple(stored.get("learned", ())),
             out=out,
         )
 
@@ -190,13 +203,20 @@ def guard(
     restart: bool = False,
     caps: Caps | None = None,
     purse: Purse | None = None,
+    train: Dataset | None = None,
+    train_labels: Mapping[str, str] | None = None,
 ) -> FilterTest:
     """Test a filter on rows that are labelled `blocked` and `passed` (see `data.filtered.relabelled`).
 
     `limit` bounds the rows that should be blocked, `benign` those that should pass. The same call again goes
     on where it stopped. `judge` says of texts in other words whether they mean the same. `price` is by how
-    much the best cure may raise the share of honest texts that are blocked.
+    much the best cure may raise the share of honest texts that are blocked. `caps` bound what all of it may
+    cost together, over all calls on the same folder, or on the same `purse`. With `train`, the rows that the
+    model was trained on, retraining is tried as a cure, too (see `retraining.py`), and all cures are measured
+    on the half of the rows that nothing was learned from; `train_labels` maps the labels of `train`.
     """
+    if train is not None:
+        require_trainable(victim)
     folder, settings = Path(out), settings or Settings()
     watcher = watcher or EvaluationObserver()
     purse = purse or purse_for(caps, folder, workers)
@@ -242,6 +262,7 @@ def guard(
         folder,
         watcher,
         purse,
+        None if train is None else _School(train, train_labels, settings.seed),
     )
 
 
@@ -278,6 +299,7 @@ def _summed(
     folder: Path,
     watcher: EvaluationObserver,
     purse: Purse | None,
+    school: _School | None,
 ) -> FilterTest:
     state = read_state(folder / LADDER)
     assert state is not None
@@ -287,23 +309,41 @@ def _summed(
     caught = sum(row["state"] in ("broken", "stands") for row in rows)
     with watcher.wait("honest texts"):
         asked = CachedFilter(paying(victim, purse))
+        learned = learning((example.key for example in bad), seed=school.seed) if school else frozenset()
+        measured = [key for key in passing if key not in learned]
         texts = CureTexts(
-            passed=[text for text, _ in passing.values()],
-            bad=[example.text().value for example in bad],
+            passed=[passing[key][0] for key in measured],
+            bad=[example.text().value for example in bad if example.key not in learned],
             honest=[example.text().value for example in honest],
             look_alikes=tuple(look_alikes),
         )
-        blocked = [asked.blocks(group) for group in (texts.bad, texts.honest, texts.look_alikes)]
+        every_bad = [example.text().value for example in bad]
+        blocked = [asked.blocks(group) for group in (every_bad, texts.honest, texts.look_alikes)]
         scored = "probabilities" in victim.capabilities
         plain = _without_threshold(victim)
         unlimited = asked if plain is victim else CachedFilter(paying(plain, purse))
         at_price = (
-            recall_at_price(unlimited.scores(texts.bad), unlimited.scores(texts.honest)) if scored else None
+            recall_at_price(unlimited.scores(every_bad), unlimited.scores(texts.honest)) if scored else None
         )
-        tried = tried_cures(asked, texts) if price is not None and passing else []
+        tried = tried_cures(asked, texts) if price is not None and measured else []
         if tried and at_price:
             tried.append(_other_threshold(at_price, unlimited.scores(texts.passed)))
         best = best_cure(asked, texts, price=price) if tried and price is not None else None
+    notes = list(found.notes)
+    if school is not None and price is not None:
+        lessons = [_lesson(passed) for key, passed in passing.items() if key in learned]
+        if not tried or not lessons:
+            notes.append("retraining was not tried: too few rows got through")
+        else:
+            highest = share(blocked[1]).value + price
+            with watcher.wait("retraining"):
+                more = _retraining(victim, school, lessons, texts, folder, highest)
+            tried += more
+            best = cheapest_best([best, *more], highest)
+            notes.append(
+                f"cures are measured on {len(texts.bad)} rows to block and {len(texts.passed)} texts that "
+                f"got through; retraining learned {len(lessons)} texts of other rows"
+            )
     result = FilterTest(
         victim=victim.name,
         fingerprint=victim.fingerprint(),
@@ -327,13 +367,48 @@ def _summed(
         best=best,
         examples=tuple(example for _, example in passing.values()),
         judged=judge is not None,
-        notes=found.notes,
+        notes=tuple(notes),
+        learned=tuple(sorted(learned)),
         version=unfooled.__version__,
         date=found.date,
         out=str(folder),
     )
     write_json(folder / FILE, {"format": FORMAT, **result.to_dict()})
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class _School:
+    """What a model was trained on."""
+
+    rows: Dataset
+    labels: Mapping[str, str] | None
+    seed: int
+
+
+def _lesson(passed: tuple[TextValue, PassedText]) -> Lesson:
+    after, text = passed
+    return Lesson(text.before if isinstance(after, str) else after, after)
+
+
+def _retraining(
+    victim: Filter,
+    school: _School,
+    lessons: Sequence[Lesson],
+    texts: CureTexts,
+    folder: Path,
+    highest: float,
+) -> list[Cure]:
+    """The retrained model alone, and behind the normalisers that it can afford."""
+    measured = [*texts.bad, *texts.honest, *texts.look_alikes]
+    again = CachedFilter(
+        retrained(
+            victim, school.rows, lessons, folder / RETRAINED, measured=measured, label_map=school.labels
+        )
+    )
+    found = [retraining_cure(again, texts, RETRAINED)]
+    both = best_cure(again, texts, highest=highest)
+    return found + ([replace(both, name=f"{RETRAINED}, {both.name}", model=RETRAINED)] if both else [])
 
 
 Passing = dict[int, tuple[TextValue, PassedText]]
@@ -424,8 +499,12 @@ def read_guard(folder: str | Path) -> FilterTest:
         ) from error
 
 
-def with_cure(victim: Filter, cure: Cure) -> Filter:
-    """The same filter behind the cure, thresholds and all."""
+def with_cure(victim: Filter, cure: Cure, out: str | Path = "") -> Filter:
+    """The same filter behind the cure, thresholds and all; a retrained model lies in the folder `out`."""
+    if cure.model:
+        victim = filter_in(Path(out) / cure.model, victim)
+    if not cure.steps:
+        return victim
     settings: dict[str, Any] = {"steps": cure.steps, "table": cure.table}
     if victim.spec:
         cured = load_victim(f"normalise:{victim.spec}", **{**victim.options, **settings})

@@ -1,5 +1,5 @@
-"""Mend a filter with the best normalisers, and attack it anew: the attacker asks the mended filter, so
-whatever the normalisers miss is found."""
+"""Mend a filter with the best cure, and attack it anew: the attacker asks the mended filter, so whatever the
+cure misses is found."""
 
 from __future__ import annotations
 
@@ -27,11 +27,18 @@ class Mended:
 def mend(
     victim: Filter, data: Dataset, before: FilterTest, *, out: str | Path, **options: Any
 ) -> Mended | None:
-    """After the test `before`, with its options; None where no normaliser helps at the price."""
+    """After the test `before`, with its options; None where no cure helps at the price.
+
+    Rows that a cure may have learned from are not attacked.
+    """
     if before.best is None:
         return None
-    cured = with_cure(victim, before.best)
+    cured = with_cure(victim, before.best, out)
+    if before.learned:
+        gone = set(before.learned)
+        data = data.only([example.key for example in data if example.key not in gone])
     caps, workers = options.get("caps"), options.get("workers", 1)
-    again = {**options, "cures": False, "purse": options.get("purse") or purse_for(caps, Path(out), workers)}
+    purse = options.get("purse") or purse_for(caps, Path(out), workers)
+    again = {**options, "cures": False, "train": None, "purse": purse}
     result = guard(cured, data, out=Path(out) / FOLDER, **again)
     return Mended(before.best, result)

@@ -29,7 +29,7 @@ class Paying(SameAnswers):
         self.purse = purse
         self._usage = _usage_of(inner)
         self._lock = threading.Lock()
-        self._seen = self._told()
+        self._last = self._told()
 
     def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
         paid = self._pay(texts)
@@ -69,7 +69,7 @@ class Paying(SameAnswers):
             return
         with self._lock:
             answers, tokens = self._told()
-            took, self._seen = tokens - self._seen[1], (answers, tokens)
+            took, self._last = tokens - self._last[1], (answers, tokens)
         if tokens:
             self.purse.settle(took - paid)
 
@@ -86,7 +86,7 @@ class Paying(SameAnswers):
         super().__setstate__(state)
         self._usage = _usage_of(self.inner)
         self._lock = threading.Lock()
-        self._seen = self._told()
+        self._last = self._told()
 
 
 def purse_for(caps: Caps | None, folder: Path, workers: int | Workers = 1) -> Purse | None:

@@ -44,8 +44,9 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
     suite: str | None = option(None, "Suite of attacks. [default: the ladder that fits]")
     every: bool = option(False, "Each attack on every row: dearer, tells what each does alone.")
     without: tuple[str, ...] = option((), "Leave an attack out; repeatable.")
+    train_data: str | None = option(None, "Rows that it was trained on: retraining is tried as a cure, too.")
     judge: bool = option(False, "Judge whether texts in other words mean the same.")
-    fix: Path | None = option(None, "Put the best normaliser around the model, here, and test again.")
+    fix: Path | None = option(None, "Put the filter with the best cure here, and test it again.")
     price: float = option(0.01, "Most that --fix may add to the false positives.", min=0.0, max=1.0)
     sarif: Path | None = option(None, "Also write SARIF 2.1.0 here, for code hosts.")
     most: float = option(0.1, "SARIF: share that may get through before it is an error.", min=0.0, max=1.0)
@@ -99,6 +100,8 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
             "watcher": LiveWatcher(self.console()),
             "restart": self.restart,
             "caps": self.caps(),
+            "train": self.load(self.train_data, split="train", clean=self.clean) if self.train_data else None,
+            "train_labels": self.mapped_labels(),
             **rows,
         }
         mended: Mended | None = None
@@ -114,7 +117,7 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
             return capped(reached, f" in {out}")
         except KeyboardInterrupt:
             return interrupted(f"what is finished is saved in {out}")
-        saved = self._save(mended.cure) if mended else ""
+        saved = self._save(mended.cure, out) if mended else ""
         page = write_page(result, out / PAGE, mended=mended, obeyed=obeyed, examples=self.examples)
         if self.sarif:
             write_sarif(result, self.sarif, model=self.model, most=self.most)
@@ -136,14 +139,22 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
         failed = any(test.undecided or test.unanswered for test in tests)
         return Exit.SOME_ERRORS if failed else Exit.DONE
 
-    def _save(self, cure: Cure) -> str:
-        """Put the cure around the model; what to say of it."""
+    def _save(self, cure: Cure, out: Path) -> str:
+        """Write the mended filter; what to say of it."""
+        from unfooled.checks.retraining import copy_model
         from unfooled.defenses.harden import harden
 
         assert self.fix is not None
+        model = self.model
+        if cure.model:
+            place = self.fix.with_name(f"{self.fix.name}-retrained") if cure.steps else self.fix
+            copy_model(out / cure.model, place)
+            model = str(place)
+        if not cure.steps:
+            return f"\nmended filter: {self.fix}"
         chosen = {"steps": cure.steps, "table": cure.table}
-        hardened = harden(self.model, method="normalise", out=self.fix, options=chosen, restart=True)
-        alone = "" if hardened.alone else f" (name its model each time: --victim-option model={self.model})"
+        hardened = harden(model, method="normalise", out=self.fix, options=chosen, restart=True)
+        alone = "" if hardened.alone else f" (name its model each time: --victim-option model={model})"
         return f"\nmended filter: {self.fix}{alone}"
 
     def _reader(self) -> Reader:

@@ -70,13 +70,16 @@ def disagreements(words: Sequence[str], tags: Sequence[str]) -> list[Disagreemen
     return found
 
 
+def broken_rules(words: Sequence[str], tags: Sequence[str]) -> Counter[Rule]:
+    """How often the text breaks each rule."""
+    return Counter(broken.rule for broken in disagreements(words, tags))
+
+
 def new_disagreements(
     words: Sequence[str], tags: Sequence[str], new_words: Sequence[str], new_tags: Sequence[str]
 ) -> int:
     """How many rules more an edit breaks than were broken before it, counted rule by rule."""
-    before = Counter(broken.rule for broken in disagreements(words, tags))
-    after = Counter(broken.rule for broken in disagreements(new_words, new_tags))
-    return (after - before).total()
+    return (broken_rules(new_words, new_tags) - broken_rules(words, tags)).total()
 
 
 def _wrong_article(article: str, following: Sequence[str]) -> bool:

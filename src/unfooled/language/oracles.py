@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
+from unfooled.batching import up_to
 from unfooled.errors import OracleError
-from unfooled.language.agreement import new_disagreements
+from unfooled.language.agreement import broken_rules
 from unfooled.language.alike import interchangeable
 from unfooled.language.english import English, open_english
 from unfooled.language.forms import Change, changed_form
@@ -30,6 +31,7 @@ from unfooled.text import Text
 
 Item: TypeAlias = tuple[str, int, tuple[str, ...]]
 _REMEMBERED = 1 << 15
+_AT_ONCE = 1 << 20  # characters of edited texts that an answer is worked out from side by side
 
 
 class EditEffect(NamedTuple):
@@ -50,7 +52,7 @@ class InflectOracle:
         self._english = english
 
     def __call__(self, items: Sequence[Item], /) -> list[tuple[str, ...]]:
-        texts = [_text(item) for item in items]
+        texts = _texts(items)
         table = self._english.inflections
         found = []
         for text, tags, (_, index, words) in zip(
@@ -78,11 +80,14 @@ class EditOracle:
         self._related = lru_cache(maxsize=_REMEMBERED)(english.relations.of)
 
     def __call__(self, items: Sequence[Item], /) -> list[tuple[EditEffect, ...]]:
+        blocks = up_to(_AT_ONCE, items, lambda item: len(item[0]) * (1 + len(item[2])))
+        return [effects for block in blocks for effects in self._of_all(block)]
+
+    def _of_all(self, items: Sequence[Item]) -> list[tuple[EditEffect, ...]]:
         texts = [
             text
-            for item in items
-            for own in [_text(item)]
-            for text in (own, *(own.replace(item[1], word) for word in item[2]))
+            for own, (_, index, words) in zip(_texts(items), items, strict=True)
+            for text in (own, *(own.replace(index, word) for word in words))
         ]
         table = self._english.inflections
         tags = [
@@ -101,12 +106,13 @@ class EditOracle:
     ) -> tuple[EditEffect, ...]:
         (own, *others), (own_tags, *other_tags) = texts, tags
         part = part_of(own_tags[index])
+        broken = broken_rules(own.words, own_tags)
         ambiguity = self._english.relations.ambiguity
         return tuple(
             EditEffect(
                 part,
                 changed_form(own_tags[index], found[index]),
-                new_disagreements(own.words, own_tags, text.words, found),
+                (broken_rules(text.words, found) - broken).total(),
                 self._related(own.words[index].lower(), text.words[index].lower(), part),
                 max(ambiguity(own.words[index], part), ambiguity(text.words[index], part)),
             )
@@ -121,7 +127,7 @@ class AlikeOracle:
         self._english = english
 
     def __call__(self, items: Sequence[tuple[str, int]], /) -> list[tuple[str, ...]]:
-        texts = [_text(item) for item in items]
+        texts = _texts(items)
         table = self._english.inflections
         return [
             interchangeable(text.words[index], tag_by_form(text.words[index], tags[index], table), table)
@@ -141,11 +147,15 @@ class PolarityOracle:
         return [round(self._vectors.polarity_of(word), 6) for word in items]
 
 
-def _text(item: Sequence[Any]) -> Text:
-    text, index = Text(item[0]), item[1]
-    if not 0 <= index < len(text.words):
-        raise OracleError(f"position {index} is outside of the {len(text.words)} words of the text")
-    return text
+def _texts(items: Sequence[Sequence[Any]]) -> list[Text]:
+    """The text of each item; equal ones are parsed once."""
+    known = {string: Text(string) for string in {item[0] for item in items}}
+    for string, index, *_ in items:
+        if not 0 <= index < len(known[string].words):
+            raise OracleError(
+                f"position {index} is outside of the {len(known[string].words)} words of the text"
+            )
+    return [known[item[0]] for item in items]
 
 
 class FormsOracle:

@@ -10,10 +10,12 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
+from unfooled.batching import up_to
 from unfooled.text import Text
 
 _MARK = re.compile(r"\.{2,}|-{2,}|`{2}|'{2}|[^\s\w]|_+")
 _CLITIC = re.compile(r"(?i)(n['’]t|['’](?:s|ll|re|ve|d|m))$")
+_AT_ONCE = 1 << 18  # characters tagged side by side: the tagger holds a row of scores for each token
 _WRITTEN = {"—": "--", "–": "--", "…": "...", "“": "``", "”": "''", "’": "'", "‘": "`"}
 
 
@@ -22,10 +24,16 @@ class PennTagger(Protocol):
 
 
 def tag_texts(texts: Sequence[Text], tagger: PennTagger) -> list[tuple[str, ...]]:
-    """The Penn tag of each word, text by text."""
-    split = [penn_tokens(text) for text in texts]
-    tags = tagger.tag_all([tokens for tokens, _ in split])
-    return [tuple(found[place] for place in places) for found, (_, places) in zip(tags, split, strict=True)]
+    """The Penn tag of each word, text by text. Equal texts are tagged once, long ones a few at a time."""
+    keys = [(text.words, text.gaps) for text in texts]
+    known: dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[str, ...]] = {}
+    distinct = list(dict(zip(keys, texts, strict=True)).values())
+    for block in up_to(_AT_ONCE, distinct, lambda text: len(text.string)):
+        split = [penn_tokens(text) for text in block]
+        tags = tagger.tag_all([tokens for tokens, _ in split])
+        for text, found, (_, places) in zip(block, tags, split, strict=True):
+            known[text.words, text.gaps] = tuple(found[place] for place in places)
+    return [known[key] for key in keys]
 
 
 def penn_tokens(text: Text) -> tuple[list[str], list[int]]:

@@ -8,20 +8,22 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unfooled.core.result import ATTACKED, NO_CLASS, OUTCOMES, UNREAD, Outcome, Result, decided
+from unfooled.metrics.tally import Tally
+from unfooled.metrics.unread import CutText, CutTexts, Unread
 from unfooled.rates import confusion, f1_interval, macro_f1, mean_interval, wilson
 from unfooled.runs.attack import FEW_EDITS
 from unfooled.runs.file import JUDGE, REMARK, RunFile
 
 if TYPE_CHECKING:
     from unfooled.metrics.bleu import ScoreChange
-    from unfooled.metrics.unread import Unread
     from unfooled.metrics.validity.accuracy import Validity
+
+Decisions: TypeAlias = Mapping[tuple[int, int], int]  # how often the first class was called the second
 
 _TOP = 10
 _NOTES = 3
@@ -48,10 +50,14 @@ class Rate:
         return cls(successes / n if n else math.nan, *wilson(successes, n), n)
 
     @classmethod
-    def f1(cls, true: Sequence[int], predicted: Sequence[int]) -> Rate:
-        """Macro F1 over `n` examples: no share, but a number between 0 and 1 with an interval like one."""
-        table = confusion(true, predicted, 1 + max((*true, *predicted), default=0))
-        return cls(float(macro_f1(table)) if len(true) else math.nan, *f1_interval(table), len(true))
+    def f1(cls, decisions: Decisions) -> Rate:
+        """Macro F1 of how often each class (first) was called each (second): no share, but a number between
+        0 and 1 with an interval like one."""
+        true, predicted = ([pair[side] for pair in decisions] for side in (0, 1))
+        classes = 1 + max((*true, *predicted), default=0)
+        table = confusion(true, predicted, classes, list(decisions.values()))
+        n = int(table.sum())
+        return cls(float(macro_f1(table)) if n else math.nan, *f1_interval(table), n)
 
     def to_dict(self) -> dict[str, Any]:
         doubt = {} if self.doubt is None else {"doubt": list(self.doubt)}
@@ -77,10 +83,15 @@ class Mean:
     n: int
 
     @classmethod
-    def of(cls, values: Sequence[float], within: tuple[float, float] = (-math.inf, math.inf)) -> Mean:
+    def of(cls, values: Sequence[float] | Tally, within: tuple[float, float] = (-math.inf, math.inf)) -> Mean:
         """`within` are the least and the most that a value can be."""
         if not values:
             return cls(math.nan, math.nan, math.nan, math.nan, 0)
+        if isinstance(values, Tally):
+            numbers, times = values.counted
+            ends = mean_interval(numbers, times=times, within=within)
+            mean = float((numbers * times).sum() / len(values))
+            return cls(mean, *ends, values.quantile(0.5), len(values))
         sample = np.asarray(values, dtype=np.float64)
         ends = mean_interval(sample, within=within)
         return cls(float(sample.mean()), *ends, float(np.median(sample)), len(values))
@@ -270,66 +281,67 @@ def cautions(warnings: Sequence[str], tries: Tries) -> tuple[str, ...]:
 
 
 def summarise(run: RunFile) -> Summary:
-    """One pass over the results, a few bytes kept of each."""
+    """One pass over the results. Of numbers that repeat, nothing more is kept."""
     counts: dict[Outcome, int] = dict.fromkeys(OUTCOMES, 0)
-    shares, changed = array("d"), array("L")
-    queries, similarities, draws = array("L"), array("d"), array("d")
+    shares, changed, queries, similarities, draws = (Tally() for _ in range(5))
     pairs: Counter[tuple[str, str]] = Counter()
     notes: dict[str, list[int]] = {}
-    truth, said, said_after = array("l"), array("l"), array("l")
-    rows = array("q")  # their keys
+    before: Counter[tuple[int, int]] = Counter()  # true and decided class
+    after: Counter[tuple[int, int]] = Counter()
     writes = run.writes
     header = run.header
+    only = only_class(run)
+    judged = REMARK + JUDGE in header
+    fallen = array("q")  # keys, of a run that was judged
     few = none = counted = hidden = hidden_flips = 0
     bound = int((header.get("environment") or {}).get("few_edits", FEW_EDITS))
-    cut: list[tuple[int, int, float]] = []  # key, words and the share that was not read
+    cut = CutTexts()
     for result in run.results():
         counts[result.outcome] += 1
         facts = dict(result.facts)
         if UNREAD in facts:
-            cut.append((result.key, result.words, facts[UNREAD]))
+            cut.add(CutText(result.key, result.words, facts[UNREAD]))
         if not writes and result.outcome != "error":
-            truth.append(result.label)
-            said.append(decided(result.probs))
-            said_after.append(decided(result.perturbed_probs))
-            rows.append(result.key)
+            label, said, said_after = result.label, decided(result.probs), decided(result.perturbed_probs)
+            before[label, said] += 1
+            after[label, said_after] += 1
+            if judged and said == label != said_after and only in (-1, label):
+                fallen.append(result.key)
         if result.outcome in ATTACKED:
             if result.queries_known:
-                queries.append(result.queries)
+                queries.add(result.queries)
             if result.tried is not None:
                 counted += 1
                 few += result.outcome == "failure" and result.tried < bound
                 none += result.outcome == "failure" and result.tried == 0
             if facts.get("draws"):
-                draws.append(facts["draws_won"] / facts["draws"])
+                draws.add(facts["draws_won"] / facts["draws"])
             hidden += bool(facts.get("unreadable"))
             hidden_flips += bool(facts.get("unreadable_flips"))
         if result.outcome == "success":
-            shares.append(result.share)
-            changed.append(len(result.edits))
+            shares.add(result.share)
+            changed.add(len(result.edits))
             if result.similarity is not None:
-                similarities.append(result.similarity)
+                similarities.add(result.similarity)
             _count_pairs(pairs, result)
         elif result.outcome == "error":
             _count_note(notes, result)
     attacked = sum(counts[outcome] for outcome in ATTACKED)
-    only = only_class(run)
-    own, before, after, keys = (np.asarray(column) for column in (truth, said, said_after, rows))
-    counting = own == only if only >= 0 else np.ones(len(own), dtype=bool)
     scored = only < 0  # one class alone has no F1 over all of them
+    first, then = (_right(decisions, only) for decisions in (before, after))
     return Summary(
         counts=counts,
-        accuracy_before=_accuracy(own[counting], before[counting]),
-        accuracy_under_attack=_accuracy(own[counting], after[counting]),
-        f1_before=Rate.f1(truth, said) if scored else Rate.of(0, 0),
-        f1_under_attack=Rate.f1(truth, said_after) if scored else Rate.of(0, 0),
+        accuracy_before=Rate.of(*first),
+        accuracy_under_attack=Rate.of(*then),
+        f1_before=Rate.f1(before) if scored else Rate.of(0, 0),
+        f1_under_attack=Rate.f1(after) if scored else Rate.of(0, 0),
         success_rate=Rate.of(counts["success"], attacked),
-        abstained_before=Rate.of(said.count(NO_CLASS), len(said)),
-        abstained_under_attack=Rate.of(said_after.count(NO_CLASS), len(said_after)),
+        abstained_before=_abstained(before),
+        abstained_under_attack=_abstained(after),
         perturbed_share=Mean.of(shares, COUNTS),
         words_changed=Mean.of(changed, COUNTS),
         queries=Mean.of(queries, COUNTS),
-        query_percentiles={at: float(np.percentile(queries, at)) for at in PERCENTILES} if queries else {},
+        query_percentiles={at: queries.quantile(at / 100) for at in PERCENTILES} if queries else {},
         similarity=Mean.of(similarities, (-1.0, 1.0)),
         substitutions=_top(pairs),
         error_notes=tuple(
@@ -342,26 +354,22 @@ def summarise(run: RunFile) -> Summary:
         unreadable=Rate.of(hidden_flips, hidden),
         outputs=_outputs(run) if writes else (),
         writes=writes,
-        recalls=_recalls(run.labels, _only(header), truth, said, said_after),
+        recalls=_recalls(run.labels, _only(header), before, after),
         only=_only(header),
         tries=Tries(counted, few, none, bound),
-        unread=_unread(cut, sum(counts.values())),
+        unread=cut.unread(sum(counts.values())),
         warnings=_warnings(header),
         fitting=int((run.counters().get("fitting") or {}).get("asked", 0)),
-        validity=_validity(run, own[counting], before[counting], after[counting], keys[counting]),
+        validity=_validity(run, then, fallen) if judged else None,
     )
 
 
-def _validity(
-    run: RunFile, truth: NDArray[Any], before: NDArray[Any], after: NDArray[Any], keys: NDArray[Any]
-) -> Validity | None:
-    """How much of the accuracy under attack was lost to texts that a reader accepts; None: nobody judged."""
-    if REMARK + JUDGE not in run.header:
-        return None
+def _validity(run: RunFile, standing: tuple[int, int], fallen: Sequence[int]) -> Validity | None:
+    """How much of the accuracy under attack was lost to texts that a reader accepts."""
     from unfooled.metrics.validity.accuracy import validity_of
 
-    fallen = keys[(before == truth) & (after != truth)]
-    return validity_of(run, int((after == truth).sum()), fallen.tolist(), len(truth))
+    right, n = standing
+    return validity_of(run, right, list(fallen), n)
 
 
 def _outputs(run: RunFile) -> tuple[ScoreChange, ...]:
@@ -393,30 +401,27 @@ def _warnings(header: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, found)))
 
 
-def _recalls(
-    labels: Sequence[str], only: str, truth: Sequence[int], said: Sequence[int], said_after: Sequence[int]
-) -> tuple[Recall, ...]:
-    found = []
-    own, before, after = np.asarray(truth), np.asarray(said), np.asarray(said_after)
-    for number, label in enumerate(labels):
-        rows = own == number
-        first, then = (
-            Rate.of(int((decisions[rows] == number).sum()), int(rows.sum())) for decisions in (before, after)
+def _right(decisions: Decisions, only: int) -> tuple[int, int]:
+    """Right decisions and all of them; of one class where that alone counts."""
+    counted = [(pair, times) for pair, times in decisions.items() if only in (-1, pair[0])]
+    return sum(times for (own, said), times in counted if own == said), sum(times for _, times in counted)
+
+
+def _abstained(decisions: Decisions) -> Rate:
+    none = sum(times for (_, said), times in decisions.items() if said == NO_CLASS)
+    return Rate.of(none, sum(decisions.values()))
+
+
+def _recalls(labels: Sequence[str], only: str, before: Decisions, after: Decisions) -> tuple[Recall, ...]:
+    return tuple(
+        Recall(
+            label,
+            Rate.of(*_right(before, number)),
+            Rate.of(*_right(after, number)),
+            only.casefold() in ("", label.casefold()),
         )
-        found.append(Recall(label, first, then, only.casefold() in ("", label.casefold())))
-    return tuple(found)
-
-
-def _unread(cut: Sequence[tuple[int, int, float]], texts: int) -> Unread | None:
-    if not cut:
-        return None
-    from unfooled.metrics.unread import CutText, Unread
-
-    return Unread.of_texts([CutText(*text) for text in cut], texts)
-
-
-def _accuracy(truth: NDArray[Any], said: NDArray[Any]) -> Rate:
-    return Rate.of(int(np.equal(truth, said).sum()), len(truth))
+        for number, label in enumerate(labels)
+    )
 
 
 def _count_pairs(pairs: Counter[tuple[str, str]], result: Result) -> None:

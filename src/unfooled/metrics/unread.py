@@ -3,7 +3,6 @@ which the model reads little is not the text that a person reads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Any, NamedTuple
@@ -29,12 +28,6 @@ class Unread:
     most: float
     listed: tuple[CutText, ...]
 
-    @classmethod
-    def of_texts(cls, cut: Sequence[CutText], of: int) -> Unread:
-        shares = [text.share for text in cut]
-        worst = nsmallest(_LISTED, cut, key=lambda text: (-text.share, text.key))
-        return cls(len(cut), of, sum(shares) / len(shares), max(shares), tuple(worst))
-
     def __str__(self) -> str:
         return (
             f"{self.texts} of {self.of} texts are longer than the model reads: "
@@ -43,3 +36,29 @@ class Unread:
 
     def to_dict(self) -> dict[str, Any]:
         return {"texts": self.texts, "mean": self.mean, "most": self.most}
+
+
+class CutTexts:
+    """Those of a run, one after the other; only the worst are kept."""
+
+    def __init__(self) -> None:
+        self._texts = 0
+        self._sum = 0.0
+        self._worst: list[CutText] = []
+
+    def add(self, text: CutText) -> None:
+        self._texts += 1
+        self._sum += text.share
+        self._worst.append(text)
+        if len(self._worst) >= 2 * _LISTED:
+            self._worst = self._listed()
+
+    def unread(self, of: int) -> Unread | None:
+        """What they say of so many texts; None where none was cut."""
+        if not self._texts:
+            return None
+        listed = self._listed()
+        return Unread(self._texts, of, self._sum / self._texts, listed[0].share, tuple(listed))
+
+    def _listed(self) -> list[CutText]:
+        return nsmallest(_LISTED, self._worst, key=lambda text: (-text.share, text.key))

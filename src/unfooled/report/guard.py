@@ -32,7 +32,15 @@ RUNGS = (
     "edits",
     "time",
 )
-CURES = ("normaliser", "closes %", "recall %", "false positives %", "look-alikes flagged %", "ms a text")
+CURES = (
+    "cure",
+    "closes %",
+    "recall %",
+    "false positives %",
+    "accuracy %",
+    "look-alikes flagged %",
+    "ms a text",
+)
 
 
 _CLOSES = "closes: of the texts that got through, made without knowing the cure; --fix attacks it anew."
@@ -100,10 +108,11 @@ def _rung_row(rung: Rung) -> tuple[str, ...]:
 
 def cure_rows(result: FilterTest) -> list[tuple[str, ...]]:
     best = result.best
-    listed = [*result.cures, *([best] if best and best.steps not in {c.steps for c in result.cures} else [])]
+    known = {_means(cure) for cure in result.cures}
+    listed = [*result.cures, *([best] if best and _means(best) not in known else [])]
 
     def named(cure: Cure) -> str:
-        chosen = best is not None and (cure.steps, cure.table) == (best.steps, best.table)
+        chosen = best is not None and _means(cure) == _means(best)
         return f"{cure.name} ← best" if chosen else cure.name
 
     return [
@@ -112,11 +121,16 @@ def cure_rows(result: FilterTest) -> list[tuple[str, ...]]:
             "–" if cure.name == NONE else rate(cure.closes),
             rate(cure.recall),
             rate(cure.honest),
+            rate(cure.accuracy) if cure.accuracy else "–",
             rate(cure.look_alikes) if cure.look_alikes else "–",
             f"{cure.milliseconds:.2f}",
         )
         for cure in listed
     ]
+
+
+def _means(cure: Cure) -> tuple[str, str, str]:
+    return cure.steps, cure.table, cure.model if cure.steps or cure.model else cure.name
 
 
 def told_followed(obeyed: Followed) -> str:
@@ -195,7 +209,15 @@ def write_page(
     if mended:
         tables.append(("Mended, and attacked anew", MENDED, mended_rows(result, mended), _MENDED))
         rungs = rung_rows(mended.result)
-        tables.append(("What gets through the mended filter", RUNGS, rungs, f"Steps: {mended.cure.steps}."))
+        steps = f" Steps: {mended.cure.steps}." if mended.cure.steps else ""
+        tables.append(
+            (
+                "What gets through the mended filter",
+                RUNGS,
+                rungs,
+                f"Cure: {mended.cure.name}.{steps}",
+            )
+        )
     page = rendered(
         "guard.html",
         title=f"{result.victim} on {result.data}",
@@ -232,16 +254,16 @@ def _numbers(result: FilterTest) -> list[dict[str, str]]:
 
 def print_mended(console: Console, before: FilterTest, mended: Mended | None) -> None:
     if mended is None:
-        say(console, "no normaliser closes anything at the price: nothing was mended")
+        say(console, "no cure closes anything at the price: nothing was mended")
         return
-    console.width = max(console.width, 150)
+    console.width = max(console.width, 165)
     console.print(wide_table("", RUNGS, rung_rows(mended.result)))
     console.print(wide_table("", MENDED, mended_rows(before, mended)))
     say(console, _MENDED)
 
 
 def print_guard(console: Console, result: FilterTest, obeyed: Followed | None = None) -> None:
-    console.width = max(console.width, 150)  # a table that is folded cannot be read
+    console.width = max(console.width, 165)  # a table that is folded cannot be read
     say(console, visible(f"{result.victim}, data {result.data}, {result.suite}"))
     say(console, headline(result))
     say(console, at_price(result))

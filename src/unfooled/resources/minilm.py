@@ -7,12 +7,14 @@ network is six plain layers, so here are its steps, in the same order and with t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from unfooled.errors import ResourceError
 from unfooled.extras import libraries_of
+from unfooled.packing import attended, stretches
 
 _REMEDY = "delete its folder and run: unfooled resources get minilm"
 _EXPECTED = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
@@ -21,7 +23,8 @@ _EXPECTED = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_typ
 class MiniLM:
     """What `encoders.Encoder` needs of a sentence-transformers model, and no more.
 
-    All texts of a call have the same length: nothing is padded, and no position is masked.
+    All texts of a call have the same length: nothing is padded, and no position is masked. `packed` takes
+    several lengths, and gives each text the same bits.
     """
 
     default_prompt_name = None
@@ -55,27 +58,53 @@ class MiniLM:
         return {"input_ids": [encoding.ids for encoding in self._tokenizer.encode_batch_fast(list(texts))]}
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        ids = batch["input_ids"]
+        table = self._weights["embeddings.position_embeddings.weight"]
+        states = self._read(ids, table[: ids.shape[1]], self._attention)
+        return {"sentence_embedding": self._mean(states)}
+
+    def packed(self, texts: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """Of texts that are sorted by their length."""
         import torch
+
+        parts = stretches([len(text) for text in texts])
+        table = self._weights["embeddings.position_embeddings.weight"]
+        positions = torch.cat([torch.arange(length).repeat(many) for many, length in parts])
+        ids = torch.tensor([[number for text in texts for number in text]])
+        states = self._read(ids, table[positions], partial(attended, self._attention, parts=parts))
+        found, first = [], 0
+        for many, length in parts:
+            own = states[0, first : first + many * length]
+            found.append(self._mean(own.view(many, length, -1)))
+            first += many * length
+        return {"sentence_embedding": torch.cat(found)}
+
+    def _read(self, ids: Any, positions: Any, attention: Callable[..., Any]) -> Any:
+        """The last states of all tokens."""
         from torch.nn import functional
 
-        weights, ids = self._weights, batch["input_ids"]
+        weights = self._weights
         table = "embeddings.{}_embeddings.weight".format
         states = functional.embedding(ids, weights[table("word")]) + weights[table("token_type")][0]
-        states = states + weights[table("position")][: ids.shape[1]]
+        states = states + positions
         states = self._norm(states, "embeddings.LayerNorm")
         for layer in range(self._layers):
             prefix = f"encoder.layer.{layer}"
-            mixed = self._linear(self._attend(states, prefix), f"{prefix}.attention.output.dense")
+            mixed = self._linear(self._attend(states, prefix, attention), f"{prefix}.attention.output.dense")
             states = self._norm(mixed + states, f"{prefix}.attention.output.LayerNorm")
             inner = functional.gelu(self._linear(states, f"{prefix}.intermediate.dense"))
             outer = self._linear(inner, f"{prefix}.output.dense")
             states = self._norm(outer + states, f"{prefix}.output.LayerNorm")
-        mean = states.sum(dim=1) / torch.full((len(ids), 1), float(ids.shape[1]), device=ids.device)
-        return {"sentence_embedding": functional.normalize(mean, p=2, dim=1)}
+        return states
 
-    def _attend(self, states: Any, prefix: str) -> Any:
-        from torch.nn.functional import scaled_dot_product_attention
+    def _mean(self, states: Any) -> Any:
+        import torch
 
+        texts, length, _ = states.shape
+        mean = states.sum(dim=1) / torch.full((texts, 1), float(length), device=states.device)
+        return torch.nn.functional.normalize(mean, p=2, dim=1)
+
+    def _attend(self, states: Any, prefix: str, attention: Callable[..., Any]) -> Any:
         texts, length, width = states.shape
         query, key, value = (
             self._linear(states, f"{prefix}.attention.self.{part}")
@@ -83,8 +112,12 @@ class MiniLM:
             .transpose(1, 2)
             for part in ("query", "key", "value")
         )
-        mixed = scaled_dot_product_attention(query, key, value, scale=(width // self._heads) ** -0.5)
-        return mixed.transpose(1, 2).reshape(texts, length, width)
+        return attention(query, key, value).transpose(1, 2).reshape(texts, length, width)
+
+    def _attention(self, query: Any, key: Any, value: Any) -> Any:
+        from torch.nn.functional import scaled_dot_product_attention
+
+        return scaled_dot_product_attention(query, key, value, scale=query.shape[-1] ** -0.5)
 
     def _linear(self, states: Any, name: str) -> Any:
         from torch.nn.functional import linear

@@ -6,7 +6,7 @@ It is part of the recipe, and so of the run's identity: a run that goes on asks 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +18,7 @@ from unfooled.core.session import require_resources
 from unfooled.core.victim import Victim
 from unfooled.errors import RunFileError, UserError
 from unfooled.files import process_folder
-from unfooled.runs.order import Order, asked_before, ordered
+from unfooled.runs.order import Order, asked_before, ordered, victim_first_when_guided
 from unfooled.runs.task import Examples
 
 if TYPE_CHECKING:
@@ -73,9 +73,17 @@ def settle_asking(
         if notice:
             tell(notice)
         return Settled(turned, turned, [notice] if notice else [])
-    if ways.order == "victim-first":
-        raise UserError("a surrogate has its own order of questions", "leave --order or --surrogate out")
-    settled = _guided(ways, recipe, victim, data, sample, seed, rows, opened, tell)
+    late, notice = victim_first_when_guided(
+        recipe,
+        ways.order,
+        victim_seconds=victim_seconds,
+        texts=[example.text() for example in sample],
+        opened=opened,
+        out=None if ways.restart else ways.out,
+    )
+    settled = _guided(ways, recipe, victim, data, sample, seed, rows, opened, tell, late=late)
+    if notice:
+        settled = replace(settled, notices=[notice, *settled.notices])
     for notice in settled.notices:
         tell(notice)
     return settled
@@ -91,16 +99,17 @@ def _guided(
     rows: int,
     opened: dict[str, Oracle | AsyncOracle],
     tell: Callable[[str], None],
+    *,
+    late: bool,
 ) -> Settled:
     from unfooled.runs import surrogate
     from unfooled.runs.caps import FITTING, require_affordable
 
     if ways.surrogate != surrogate.AUTO:
-        named = surrogate.guided_by(recipe, str(ways.surrogate))
+        named = surrogate.in_order(surrogate.guided_by(recipe, str(ways.surrogate)), late)
         return Settled(named, named, resources=require_resources(named))
-    queries = surrogate.QUERIES if ways.queries is None else ways.queries
-    if queries < 1:
-        raise UserError(f"surrogate_queries={queries} fits nothing", "it is at least 1")
+    if ways.queries is not None and ways.queries < 1:
+        raise UserError(f"surrogate_queries={ways.queries} fits nothing", "it is at least 1")
     before = None if ways.restart else asked_before(ways.out)
     guided = surrogate.guided_by(recipe, surrogate.AUTO)
     if before not in (None, part_name(type(guided.asking))):
@@ -114,14 +123,14 @@ def _guided(
         victim,
         data,
         seed=seed,
-        queries=queries,
+        queries=ways.queries,
         path=path,
         restart=ways.restart,
         opened=opened,
         tell=tell,
-        afford=partial(require_affordable, ways.caps, queries, sample),
+        afford=partial(require_affordable, ways.caps, ways.queries or surrogate.QUERIES, sample),
     )
-    guided = surrogate.guided_by_fitted(recipe, path, fitted)
+    guided = surrogate.in_order(surrogate.guided_by_fitted(recipe, path, fitted), late)
     kept = surrogate.as_kept(guided)
     own = require_resources(guided)[guided.asking.asks[0]]
     asked = int(fitted.facts["queries"])

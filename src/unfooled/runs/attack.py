@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 # Enough to see swapped labels or logits, little enough for a paid endpoint.
 PREFLIGHT_EXAMPLES = 64
 FEW_EDITS = 5  # an example that withstood fewer edits than this was hardly attacked
+_PORTION = 1000  # rows whose results are looked up at once
 FEW_EXAMPLES = 8  # looked at where a run attacks chosen examples only: a model that was looked at before
 
 
@@ -296,13 +297,12 @@ def attack(
         if counters:
             file.set_counters(counters)
         examples = _unfinished(_chosen(iter(dataset), keys), file)
-        low, high = (dataset.nth_key(0), dataset.nth_key(total - 1)) if total else (0, -1)
         if keys is None and dataset is whole:
-            done = file.count_finished(low, high)
+            done = file.count_finished(whole.nth_key(0), whole.nth_key(total - 1)) if total else 0
         elif keys is None:
-            wanted = {dataset.nth_key(n) for n in range(total)}
-            done = len(file.finished(low, high) & wanted)
+            done = _count_finished(dataset, total, file)
         else:
+            low, high = min(keys, default=0), max(keys, default=-1)
             total, done = len(keys), len(file.finished(low, high) & set(keys))
         observer.started(total, done)
         if done < total:
@@ -417,9 +417,18 @@ def _chosen(examples: Iterator[Example], keys: Collection[int] | None) -> Iterat
     return examples if keys is None else (example for example in examples if example.key in keys)
 
 
+def _count_finished(data: Examples, rows: int, file: RunFile) -> int:
+    """Of the first rows, those with a result; looked up in portions, for the same reason as below."""
+    done = 0
+    for start in range(0, rows, _PORTION):
+        keys = [data.nth_key(place) for place in range(start, min(start + _PORTION, rows))]
+        done += len(file.finished(keys[0], keys[-1]).intersection(keys))
+    return done
+
+
 def _unfinished(examples: Iterator[Example], file: RunFile) -> Iterator[Example]:
     """Examples without a result, looked up in portions so that no list of all keys is held."""
-    while portion := list(islice(examples, 1000)):
+    while portion := list(islice(examples, _PORTION)):
         keys = [example.key for example in portion]
         finished = file.finished(min(keys), max(keys))
         yield from (example for example in portion if example.key not in finished)

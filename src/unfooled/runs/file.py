@@ -32,6 +32,7 @@ REMARK = "remark:"  # how the names of remarks in the header begin (see `notes.p
 _COMMIT_RESULTS = 200
 _COMMIT_SECONDS = 0.5
 _PAGE = 500
+_READ_AHEAD = 512  # kilobytes that whoever reads from end to end needs; parts are read side by side
 
 HEADER = SealedTable("header", ("key TEXT", "value TEXT NOT NULL"))
 RESULTS = SealedTable(
@@ -112,6 +113,7 @@ class RunFile:
         try:
             with run._explained():
                 sealed.prepare(connection)
+                connection.execute(f"PRAGMA cache_size=-{_READ_AHEAD}")
                 run._check()
         except BaseException:
             connection.close()

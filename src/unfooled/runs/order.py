@@ -12,7 +12,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
-from unfooled.attacks.parts.victim_first import VictimFirst, cannot_turn, split, with_victim_first
+from unfooled.attacks.parts.victim_first import (
+    VictimFirst,
+    cannot_be,
+    cannot_turn,
+    split,
+    with_victim_first,
+)
 from unfooled.core.program import AsyncOracle, Oracle
 from unfooled.core.recipe import Recipe, part_name
 from unfooled.core.victim import require_choice
@@ -24,6 +30,8 @@ from unfooled.text import Text
 Order = Literal["constraints-first", "victim-first", "auto"]
 # A victim that is asked first gets more questions, and an encoder a third of its own: worth it from here on.
 CHEAPER = 0.5
+# With a surrogate it is asked about few options that a constraint would refuse, an encoder about a quarter.
+CHEAPER_GUIDED = 2.0
 _TEXTS = 32
 _WORDS = 15  # of a text that an encoder is asked about: TextFooler's window
 
@@ -56,10 +64,46 @@ def ordered(
         return (with_victim_first(recipe), _MORE) if before == _NAME else (recipe, "")
     if reason := cannot_turn(recipe):
         return recipe, f"order: constraints first, since {reason}"
+    cheap, costs = _is_cheap(recipe, CHEAPER, victim_seconds, texts, opened)
+    if not cheap:
+        return recipe, f"order: constraints first ({costs})"
+    return with_victim_first(recipe), f"order: victim first ({costs}); {_MORE}"
+
+
+def victim_first_when_guided(
+    recipe: Recipe,
+    order: Order,
+    *,
+    victim_seconds: float | None,
+    texts: Sequence[Text],
+    opened: dict[str, Oracle | AsyncOracle],
+    out: str | Path | None,
+) -> tuple[bool, str]:
+    """Whether a guided attack asks dear constraints after the victim, and what to say of it."""
+    if order == "constraints-first":
+        return False, ""
+    if reason := cannot_turn(recipe):
+        if order == "victim-first":
+            raise cannot_be(recipe, reason)
+        return False, f"order: constraints first, since {reason}"
+    if order == "victim-first":
+        return True, ""
+    if (before := _asking_of(out)) is not None:
+        return bool(before.get("victim_first")), ""
+    cheap, costs = _is_cheap(recipe, CHEAPER_GUIDED, victim_seconds, texts, opened)
+    return cheap, f"order: {'victim' if cheap else 'constraints'} first ({costs})"
+
+
+def _is_cheap(
+    recipe: Recipe,
+    factor: float,
+    victim_seconds: float | None,
+    texts: Sequence[Text],
+    opened: dict[str, Oracle | AsyncOracle],
+) -> tuple[bool, str]:
+    """Whether the victim costs less than so many times the constraints, and what was measured."""
     others = sum(_seconds(name, texts, opened) for name in _dear(recipe))
-    if victim_seconds is None or victim_seconds > CHEAPER * others:
-        return recipe, f"order: constraints first ({_costs(victim_seconds, others)})"
-    return with_victim_first(recipe), f"order: victim first ({_costs(victim_seconds, others)}); {_MORE}"
+    return victim_seconds is not None and victim_seconds <= factor * others, _costs(victim_seconds, others)
 
 
 _MORE = "queries are counted as asked, and are more than with the constraints first; the texts are the same"
@@ -68,13 +112,18 @@ _NAME = part_name(VictimFirst)
 
 def asked_before(out: str | Path | None) -> Any:
     """How the run in that folder asks: the name of its part, '' for constraints first, None without a run."""
+    asking = _asking_of(out)
+    return None if asking is None else asking.get("part", "")
+
+
+def _asking_of(out: str | Path | None) -> dict[str, Any] | None:
+    """The part that asks in the run in that folder, with its settings; None without a run."""
     if out is None:
         return None
     try:
         with closing(RunFile.read(out)) as file:
-            asking = file.header["identity"]["recipe"].get("asking") or {}
-            return asking.get("part", "")
-    except (UnfooledError, KeyError, TypeError, AttributeError):
+            return dict(file.header["identity"]["recipe"].get("asking") or {})
+    except (UnfooledError, KeyError, TypeError, ValueError, AttributeError):
         return None  # what is wrong with it is said when it is opened to be written
 
 

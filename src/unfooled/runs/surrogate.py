@@ -33,7 +33,10 @@ from unfooled.victims.surrogate import LinearSurrogate, fit_surrogate, load_surr
 
 AUTO, NONE = "auto", "none"
 FILE = "surrogate.json"
-QUERIES = 2000
+QUERIES = 2000  # at most, where the user does not say how many
+_LEAST = 500  # fewer foretell too little, and cost little less
+_PER_OPTION = 8  # an attack with few options has little to choose, and asks little without a surrogate
+_COUNTED = 20  # texts whose options are counted
 _COPIES = 6  # of each text
 _SHARE = 0.3  # of the words of a copy are replaced
 _FEW = 50  # answers that are too few for any model
@@ -51,6 +54,8 @@ class Copy(NamedTuple):
 def guided_by(recipe: Recipe, path: str) -> Recipe:
     """The same attack with its questions chosen by the model at that path."""
     _require_guidable(recipe)
+    if path.endswith(".json"):
+        return guided_by_fitted(recipe, Path(path), load_surrogate(Path(path).expanduser()))
     return with_asking(recipe, BySurrogate(surrogate=path, **_habits(recipe)))
 
 
@@ -66,6 +71,11 @@ def _habits(recipe: Recipe) -> dict[str, Any]:
     return {"own": 0.03, "optimism": 0.2} if recipe.levels == ("characters",) else {}
 
 
+def in_order(recipe: Recipe, victim_first: bool) -> Recipe:
+    """The guided attack with dear constraints asked after the victim, or before."""
+    return replace(recipe, asking=replace(recipe.asking, victim_first=victim_first))
+
+
 def as_kept(recipe: Recipe) -> Recipe:
     """What a run keeps of a recipe: a surrogate beside the run file has no other address."""
     return replace(recipe, asking=replace(recipe.asking, surrogate=AUTO))
@@ -77,7 +87,7 @@ def fitted_for(
     data: Examples,
     *,
     seed: int,
-    queries: int,
+    queries: int | None,
     path: Path,
     restart: bool,
     opened: Mapping[str, Oracle | AsyncOracle],
@@ -85,7 +95,8 @@ def fitted_for(
     afford: Callable[[], None] = lambda: None,
 ) -> LinearSurrogate:
     """The surrogate at that path, if it was fitted for the same attack; else a new one, put there, after
-    `afford` had the chance to refuse. That of a run that is there is never replaced by another."""
+    `afford` had the chance to refuse. That of a run that is there is never replaced by another. Without
+    `queries`, there are as many as the attack has use for."""
     _require_guidable(recipe)
     of = {
         "victim": victim.fingerprint(),
@@ -107,12 +118,14 @@ def fitted_for(
                 f"{path}: was fitted for a run with other settings: {', '.join(changed)}",
                 "write to another --out, or throw the old run away with --restart",
             )
-    if queries < _FEW:
+    if queries is not None and queries < _FEW:
         raise DataError(
             f"{queries} answers of the victim are too few to fit a surrogate",
             f"give --surrogate-queries of at least {_FEW}, or leave --surrogate out",
         )
     afford()
+    if queries is None:
+        queries = _wanted(recipe, victim, data, seed, opened)
     tell(f"fitting a surrogate on up to {queries:,} answers of the victim")
     answered = _answers(recipe, victim, _sample(data, queries, seed), seed, queries, opened)
     texts = [copy.value for copies in answered for copy in copies]
@@ -152,9 +165,38 @@ def _require_guidable(recipe: Recipe) -> None:
         )
 
 
+def _wanted(
+    recipe: Recipe,
+    victim: Victim,
+    data: Examples,
+    seed: int,
+    opened: Mapping[str, Oracle | AsyncOracle],
+) -> int:
+    """So many queries that the fit costs about what it saves: by how many options a text has on average."""
+    oracles = open_named(recipe.oracles(), victim, opened)
+    jobs = [(row.key, _count_options(recipe, row, seed)) for row in _drawn(data, _COUNTED, seed)]
+    counts = [done.value for done in Engine[int](oracles).run(jobs) if done.value is not None]
+    each = sum(counts) / max(1, len(counts))
+    return max(_LEAST, min(QUERIES, round(_PER_OPTION * each)))
+
+
+def _count_options(recipe: Recipe, row: Example, seed: int) -> Program[int]:
+    search: Any = recipe.search
+    text = row.text()
+    positions = attackable(text, search.stopwords, cased=getattr(search, "stopwords_cased", False))
+    a = Attempt(text, row.label, recipe.goal, key=row.key, seed=seed)
+    (source,) = sources_of(recipe.search)
+    options = yield from gather([source.propose(a, text, i) for i in positions])
+    return sum(len(each) for each in options)
+
+
 def _sample(data: Examples, queries: int, seed: int) -> list[Example]:
     """Rows for so many queries, copies included; fewer texts get more copies."""
-    count = min(len(data), max(1, queries // (1 + _COPIES)))
+    return _drawn(data, max(1, queries // (1 + _COPIES)), seed)
+
+
+def _drawn(data: Examples, count: int, seed: int) -> list[Example]:
+    count = min(len(data), count)
     places = np.sort(np.random.default_rng([seed, len(data)]).permutation(len(data))[:count])
     chosen = data.only(data.nth_key(int(place)) for place in places)
     return [example for example in chosen if not example.problem]

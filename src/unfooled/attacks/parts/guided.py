@@ -3,7 +3,8 @@
 A pass over the words with the moves, the constraints and the goal of the recipe, asked for in another way:
 
     1. A surrogate says of every option how far it would move the text towards the goal. Nobody else is asked.
-    2. Of the options that the constraints let pass, the victim is asked about the one with the best estimate.
+    2. Of the options that the constraints let pass, the victim is asked about the one with the best estimate
+       (or the victim first, and dear constraints only about what would be taken).
     3. Its answer corrects the estimates of this text: those of the same word, and the surrogate's scale.
     4. While the estimate of another, with some of its doubt, is above the best answer, go on with 2.
     5. Take the best answer, close its word, and go on with 2 from the text that this makes.
@@ -19,6 +20,7 @@ said by the victim itself, as in every attack; no example learns from another.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -26,7 +28,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unfooled.attacks.parts.constraints import NextText
+from unfooled.attacks.parts.constraints import Constraint, NextText
 from unfooled.attacks.parts.search import GreedySteps, allowed, keep_most_similar
 from unfooled.attacks.parts.victim_first import split
 from unfooled.core.attempt import Attempt, Scored
@@ -47,9 +49,12 @@ class BySurrogate:
 
     `tries`: options of a word that the victim is asked about in the quick pass. `together`: options asked
     about at once. `optimism` and `thoroughness`: how many standard deviations of doubt an estimate is given
-    in the quick and in the thorough pass. `give_up`: the thorough pass is left out where the quick one came
-    less than this share of the way to the goal; 0 never gives up. `spread`: how far the surrogate is off for
-    one edit, in log-odds; `own`: the share of that error's variance that options of one word do not share.
+    in the quick and in the thorough pass. `reach`: the thorough pass ends where the best of all open words,
+    with so many standard deviations of their sum, is less than what is missing. `give_up`: it is left out
+    where the quick one came less than this share of the way to the goal; 0 never gives up. `spread`: how far
+    the surrogate is off for one edit, in log-odds; `own`: the share of that error's variance that options of
+    one word do not share. `victim_first`: dear constraints are asked about the answers that would be taken,
+    instead of about the guesses.
     """
 
     mark: ClassVar[str] = "surrogate"
@@ -60,13 +65,17 @@ class BySurrogate:
     together: int = 1
     optimism: float = 0.5
     thoroughness: float = 2.5
+    reach: float = 1.0
     give_up: float = 0.0
+    victim_first: bool = False
 
     def __post_init__(self) -> None:
         if self.tries < 1 or self.together < 1:
             raise ValueError("tries and together are at least 1")
         if self.spread <= 0:
             raise ValueError("spread is above 0")
+        if self.reach < 0:
+            raise ValueError("reach is at least 0")
         if not 0 <= self.give_up <= 1:
             raise ValueError("give_up is a share, from 0 to 1")
         if not 0 < self.own < 1:
@@ -114,6 +123,9 @@ class _GuidedPass:
     def __init__(self, guided: BySurrogate, a: Attempt, words: GreedySteps) -> None:
         self.guided, self.a, self.words = guided, a, words
         self.cheap, self.dear = split(words.constraints)
+        self.late: Sequence[Constraint] = ()  # dear constraints that are asked after the victim
+        if guided.victim_first:
+            self.dear, self.late = (), self.dear
         self.beliefs = _Beliefs(guided.spread**2, guided.own)
         self.proposed: dict[int, list[NextText]] = {}  # by step, for the text as it was
         self.options: dict[int, list[_Option]] = {}  # by step, those that may still be asked about
@@ -154,13 +166,9 @@ class _GuidedPass:
         return now
 
     def _may_reach(self, now: Scored) -> bool:
-        """Whether the best that each open word may give adds up to what is missing: else nothing is asked."""
+        """Whether the best of each open word together may be what is missing: else nothing is asked."""
         every = [option for options in self.options.values() for option in options]
-        best: dict[int, float] = {}
-        for option, most in zip(every, self.beliefs.estimates(every, self.optimism).tolist(), strict=True):
-            best[option.step] = max(best.get(option.step, 0.0), most)
-        unasked = any(step not in self.beliefs.steps for step in best)  # of such a word anything may come
-        return unasked or sum(best.values()) > -self._margin(now)
+        return self.beliefs.together(every, self.guided.reach) > -self._margin(now)
 
     def _hopeless(self, start: Scored, end: Scored) -> bool:
         """Whether the quick pass came too short a part of the way for the thorough one to be worth it."""
@@ -236,14 +244,37 @@ class _GuidedPass:
             if not chosen:
                 break
             texts = [option.next.text for option in chosen]
-            answers = yield from self.a.score(texts, [option.next.similarity for option in chosen])
+            answers = yield from self._score(texts, [option.next.similarity for option in chosen])
             for option, scored in zip(chosen, answers, strict=True):
                 option.asked = True
                 self.tries[option.step] = self.tries.get(option.step, 0) + 1
                 answer = _Answer(scored, option, self._margin(scored) - before)
                 self.beliefs.add(option, answer.gain)
+                if self.late:
+                    known = yield from self._checked(now, answer, [other.scored for other in found])
+                    if known is None:
+                        continue
+                    answer = answer._replace(scored=known)
                 found.append(answer)
         return found
+
+    def _score(self, texts: Sequence[Text], similarities: Sequence[float | None]) -> Program[list[Scored]]:
+        if not self.late:
+            return (yield from self.a.score(texts, similarities))
+        return (yield from self.a.score(texts, probe=True))
+
+    def _checked(self, now: Scored, answer: _Answer, others: Sequence[Scored]) -> Program[Scored | None]:
+        """An answer that would be taken, if the dear constraints let it pass; None where it would not be."""
+        scored = answer.scored
+        if not scored.success and scored.score <= max([now, *others], key=lambda each: each.score).score:
+            self.a.admit([], unchecked=[scored])
+            return None
+        passed = yield from allowed(self.a, now, [answer.option.next], self.late)
+        if not passed:
+            return None
+        scored = scored._replace(similarity=passed[0].similarity)
+        self.a.admit([scored])
+        return scored
 
     def _next(
         self, now: Scored, among: Sequence[int], chosen: Sequence[_Option], least: float
@@ -358,11 +389,35 @@ class _Beliefs:
 
     def estimates(self, options: Sequence[_Option], optimism: float) -> Floats:
         """Of each option's gain; with so many standard deviations of doubt."""
+        middle, doubt = self._known_of(options)
+        return np.asarray((middle + optimism * doubt).round(6))
+
+    def together(self, options: Sequence[_Option], optimism: float) -> float:
+        """What the best option of each step may give in sum; with so many standard deviations of the sum."""
+        middle, doubt = self._known_of(options)
+        upper = (middle + doubt).round(6)
+        places: dict[int, list[int]] = {}
+        for place, option in enumerate(options):
+            places.setdefault(option.step, []).append(place)
+        total = variance = 0.0
+        for of_step in places.values():
+            best = max(of_step, key=lambda place: float(upper[place]))
+            known = max(0.0, *(float(middle[place]) for place in of_step))
+            # The best of so many is better than the one that looks best.
+            own = min(self._own, float(doubt[best]) ** 2)
+            likely = float(middle[best]) + math.sqrt(2.0 * math.log(len(of_step)) * own)
+            if likely + doubt[best] > known:
+                variance += float(doubt[best]) ** 2
+            total += max(known, likely)
+        return round(total + optimism * math.sqrt(variance), 6)
+
+    def _known_of(self, options: Sequence[_Option]) -> tuple[Floats, Floats]:
+        """The expected gains, and their standard deviations."""
         gains = np.array([option.gain for option in options])
         steps = np.array([option.step for option in options])
         prior = _SCALE_DOUBT**2 * gains**2 + self._shared + self._own
         if not self._seen:
-            return np.asarray((gains + optimism * np.sqrt(prior)).round(6))
+            return gains, np.sqrt(prior)
         seen, seen_steps = (np.array(column) for column in zip(*(s[:2] for s in self._seen), strict=True))
         between = self._alike(gains, steps, seen, seen_steps)
         known = {key: place for place, (_, _, key) in enumerate(self._seen)}
@@ -373,7 +428,7 @@ class _Beliefs:
         missed = np.array(self._answers) - seen
         solved = np.linalg.solve(among, np.column_stack([missed, between.T]))
         doubt = np.sqrt(np.maximum(prior - np.einsum("ij,ji->i", between, solved[:, 1:]), 0.0))
-        return np.asarray((gains + between @ solved[:, 0] + optimism * doubt).round(6))
+        return gains + between @ solved[:, 0], doubt
 
     def _alike(self, gains: Floats, steps: Floats, others: Floats, other_steps: Floats) -> Floats:
         same = self._shared * (steps[:, None] == other_steps)

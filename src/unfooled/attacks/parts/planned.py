@@ -29,6 +29,8 @@ from unfooled.core.recipe import require_counts
 from unfooled.errors import BudgetExhaustedError
 from unfooled.text import Text
 
+_AT_ONCE = 500_000  # characters of a text, once for each place that is looked at together
+
 
 class Swap(NamedTuple):
     """A word for the place of another; places count words, of which there stay as many."""
@@ -84,12 +86,17 @@ class PlannedSwap:
         return unreached
 
     def _gains(self, a: Attempt, start: Scored) -> Program[dict[Swap, float]]:
-        """The replacements that help when made alone, and how much."""
+        """The replacements that help when made alone, and how much. Of a long text a few places at a time:
+        each option is a whole text, and the budget may end the search before the last of them."""
         places = attackable(start.text, self.stopwords)
-        options = yield from gather([self._options(a, start, place) for place in places])
-        swaps = [Swap(option.position, option.word) for found in options for option in found]
-        scored = yield from a.score([swap.made_in(start.text) for swap in swaps])
-        gains = {swap: alone.score - start.score for swap, alone in zip(swaps, scored, strict=True)}
+        together = max(1, _AT_ONCE // max(1, len(start.text.string)))
+        gains: dict[Swap, float] = {}
+        for first in range(0, len(places), together):
+            group = places[first : first + together]
+            options = yield from gather([self._options(a, start, place) for place in group])
+            swaps = [Swap(option.position, option.word) for found in options for option in found]
+            scored = yield from a.score([swap.made_in(start.text) for swap in swaps])
+            gains |= {swap: alone.score - start.score for swap, alone in zip(swaps, scored, strict=True)}
         return {swap: gain for swap, gain in gains.items() if gain > 0}
 
     def _options(self, a: Attempt, now: Scored, place: int) -> Program[list[NextText]]:

@@ -35,10 +35,12 @@ class VictimFirst:
 def with_victim_first(recipe: Recipe) -> Recipe:
     """The same attack and the same texts, with the dear constraints asked last."""
     if reason := cannot_turn(recipe):
-        raise UnknownNameError(
-            f"{recipe.full_name} cannot ask the victim first: {reason}", "leave --order out"
-        )
+        raise cannot_be(recipe, reason)
     return with_asking(recipe, VictimFirst())
+
+
+def cannot_be(recipe: Recipe, reason: str) -> UnknownNameError:
+    return UnknownNameError(f"{recipe.full_name} cannot ask the victim first: {reason}", "leave --order out")
 
 
 def cannot_guide(recipe: Recipe) -> str:

@@ -136,6 +136,17 @@ class SklearnVictim(Reloadable):
             order = np.argsort([-weights[columns[word]] for word in words], kind="stable")
         return tuple(words[place] for place in order)
 
+    def refitted(self, rows: Sequence[tuple[TextValue, int]]) -> Any:
+        """The same pipeline, fitted anew on texts and class numbers."""
+        from sklearn.base import clone
+
+        order = range(len(self.labels)) if self._order is None else self._order
+        values = [self.classes[int(place)] for place in order]
+        texts = [
+            text if isinstance(text, str) or self.pairs == "pass" else join_fields(text) for text, _ in rows
+        ]
+        return clone(self.pipeline).fit(texts, [values[label] for _, label in rows])
+
     def fingerprint(self) -> str:
         if not self._fingerprint:
             settings = (self.labels, self.pairs, self.score)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from unfooled.batching import UNPADDED, Meter, like_length, side_by_side
+from unfooled.batching import MIXED, UNPADDED, Meter, mixed_length
 from unfooled.core.victim import (
     SPECIMEN,
     Probabilities,
@@ -40,7 +40,7 @@ from unfooled.victims.labels import settle_labels
 from unfooled.victims.torch import word_models as models
 from unfooled.victims.torch.hooks import make_steady
 from unfooled.victims.torch.noise import TorchNoise
-from unfooled.victims.torch.packed import is_packable, packed_logits, packs_exactly
+from unfooled.victims.torch.packed import PackedPasses
 from unfooled.victims.torch.pretrained import load_pretrained
 from unfooled.victims.torch.quiet import quiet
 from unfooled.victims.torch.tokens import Tokens, tensors, tokenise
@@ -51,8 +51,9 @@ if TYPE_CHECKING:
 
 # Tokens per forward pass: the fastest on one core, by a little. A recurrent network goes word by word, so it
 # pays to take more texts along.
-MAX_TOKENS = 2048
+MAX_TOKENS = 1536
 MAX_TOKENS_RECURRENT = 8192
+FULL_ENOUGH = 0.5  # of a pass: texts of one length that have it to themselves
 TORCH = "torch"  # the backend that every model has
 
 # From token sequences and the width that they are filled up to, to logits.
@@ -107,7 +108,8 @@ class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
         self._capabilities: frozenset[str] | None = None
         self.padding_id: int | None = getattr(tokenizer, "pad_token_id", None)
         self._padding_is_hidden: bool | None = None
-        self._packs_exactly: bool | None = None
+        self._packed: PackedPasses | None = None
+        self._packing_tried = False
         make_steady(model)
 
     @property
@@ -123,8 +125,6 @@ class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
 
     def raw_logits(self, texts: Sequence[TextValue], /, run: Run | None = None) -> Probabilities:
         """What the softmax reads, in the order of the labels; passes by `run`, where it is given."""
-        packed = run is None and self._packs()
-        run = run or self._run_here
         tokenised, cut = self.tokens(texts)
         self.truncated += cut
         # Different spellings may read the same to the model; each reading is computed once.
@@ -132,15 +132,17 @@ class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
         which = [distinct.setdefault(tokens, len(distinct)) for tokens in tokenised]
         readings = list(distinct)
         lengths = [len(ids) for ids, _ in readings]
+        most = self.max_length if max(lengths) > UNPADDED and self._hides_padding() else 0
         logits = np.empty((len(readings), len(self.labels)))
-        for batch in Passes(self, self._together(lengths, packed=packed)):
+        packs = run is None and len(set(lengths)) > 1 and self._packs() is not None
+        least = self.max_tokens * FULL_ENOUGH if packs else 0
+        groups = mixed_length(lengths, self.max_tokens, most=most, least=int(least))
+        for batch in Passes(self, groups, lengths):
             with batch as group:
                 started = time.perf_counter()
-                chosen, real = [readings[i] for i in group], sum(lengths[i] for i in group)
-                together = packed and lengths[group[0]] <= UNPADDED
-                logits[group] = self._run_packed(chosen) if together else run(chosen, batch.width)
-                padding = 0 if together else len(group) * batch.width - real
-                self.meter.add(len(group), real, padding, time.perf_counter() - started)
+                logits[group] = (run or self._run_here)([readings[i] for i in group], batch.width)
+                real, spent = sum(lengths[i] for i in group), time.perf_counter() - started
+                self.meter.add(len(group), real, max(0, len(group) * batch.width - real), spent)
         scores = logits[which]
         return scores if self._order is None else scores[:, self._order]
 
@@ -183,35 +185,24 @@ class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
             return [(ids, ()) for ids in known[0]], known[1]
         return tokenise(self.tokenizer, *self._fields(texts), self.max_length)
 
-    def _together(self, lengths: Sequence[int], *, packed: bool) -> Iterator[tuple[list[int], int]]:
-        """Which token sequences go through the model together, and how wide."""
-        short = [index for index, length in enumerate(lengths) if packed and length <= UNPADDED]
-        for members, width in side_by_side([lengths[index] for index in short], self.max_tokens):
-            yield [short[member] for member in members], width
-        known = set(short)
-        left = [index for index in range(len(lengths)) if index not in known]
-        most = self.max_length if max(lengths) > UNPADDED and self._hides_padding() else 0
-        for members, width in like_length([lengths[index] for index in left], self.max_tokens, most=most):
-            yield [left[member] for member in members], width
-
-    def _packs(self) -> bool:
-        """Whether texts of several lengths go through this model side by side; tried out when first asked."""
-        if self._packs_exactly is None:
-            self._packs_exactly = packs_exactly(self.model)
-        return self._packs_exactly and is_packable(self.model)
-
-    def _run_packed(self, tokenised: Sequence[Tokens]) -> Any:
-        with answering(self.model):
-            return packed_logits(self.model, tokenised).double().numpy()
-
     def _run_here(self, tokenised: Sequence[Tokens], width: int) -> Any:
         return self._run(tokenised, width).numpy()
 
     def _run(self, tokenised: Sequence[Tokens], width: int) -> Any:
-        """The logits of token sequences of one width."""
+        """The logits of token sequences that are filled up to a width, or of several lengths."""
+        if width == MIXED:
+            return to_host(self._packed.logits(tokenised)).double()  # type: ignore[union-attr]
         with answering(self.model):
             inputs = to_device(tensors(tokenised, width, self.padding_id or 0), self.model)
             return to_host(self.model(**inputs).logits).double()
+
+    def _packs(self) -> PackedPasses | None:
+        """How several lengths share a pass; None where they cannot. Tried out when first asked."""
+        if not self._packing_tried:
+            self._packing_tried = True
+            (specimen,), _ = self.tokens([SPECIMEN])
+            self._packed = PackedPasses.of(self.model, specimen)
+        return self._packed
 
     def _hides_padding(self) -> bool:
         """Whether padding behind a mask leaves this model's answers alone; tried out when first asked."""
