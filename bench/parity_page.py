@@ -37,8 +37,8 @@ The aim for *speed* is 1.5, and 3 for alzantot, iga and pso. It is measured in t
 is in the cell), on a machine that others used as well. Where it is near 1, both sides spend their time inside
 MiniLM: with its padding patched TextAttack, too, asks about the texts of a step in one batch. The figures are
 older than two changes that speed up MiniLM's passes on our side only, with the same texts asked:
-[linear layers by oneDNN](explanation/decisions/0011-linear-layers-by-onednn.md), and texts of several lengths in
-one pass. `–` means that it was not measured.
+[linear layers by oneDNN](explanation/decisions/0011-linear-layers-by-onednn.md), and texts of several lengths
+in one pass. `–` means that it was not measured.
 """
 COLUMNS = (
     "theirs",
