@@ -5,8 +5,9 @@
 
 A victim named `…-imdb` is attacked with reviews, every other with sentences. With `--fresh` the sentences are
 those of `DATA/mr` that are not in the data the victims come from: neither did the victims see them, nor were
-the constants of the search chosen on them. `--encoder` puts another encoder into the constraints. Each case is
-a run file below `--work` (`.bench`): stopped, the same command goes on. Writes `bench/fewer.json`; `bench/fewer_page.py` draws it.
+the constants of the search chosen on them. `--encoder` puts another encoder into the constraints. A case is
+a run file below `--work` (`.bench`): stopped, the same command goes on. Writes `bench/fewer.json`, which
+`bench/fewer_page.py` draws.
 Queries are counted, so they do not depend on the machine. Sentence vectors are kept from case to case, which
 changes no count; with `--time` they are not, and CPU seconds are written down.
 """

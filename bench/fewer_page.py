@@ -13,6 +13,8 @@ PAGE = ROOT / "docs" / "explanation" / "fewer-questions.md"
 PICTURE = ROOT / "docs" / "images" / "fewer-questions.svg"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 COLOURS = {"plain": "#777777", "surrogate": "#c0392b", "bisection": "#2471a3", "victim-first": "#117a65"}
+COLOURS |= {"surrogate-auto": "#e67e22"}
+RECIPES_OWN = "MiniLM"  # the encoder of the constraints where a case names no other
 
 
 def main() -> None:
@@ -27,8 +29,9 @@ def main() -> None:
 
 def table(cases: dict[str, Any]) -> str:
     lines = [
-        "| victim, attack | way | n | success | queries | with the fit | of plain | words | of plain |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| victim, attack | way | rows | encoder | n | success | queries | with the fit | of plain "
+        "| words | of plain |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name in sorted(cases, key=lambda name: (name.rsplit("/", 1)[0], name.split("/")[2] != "plain")):
         case = cases[name]
@@ -39,6 +42,8 @@ def table(cases: dict[str, Any]) -> str:
         cells = [
             f"{victim}, {attack.split('@')[0]}",
             way,
+            "fresh" if case.get("data") == "mr-fresh" else "earlier",
+            "none" if attack.startswith("deepwordbug") else case.get("encoder") or RECIPES_OWN,
             str(case["n"]),
             f"{case['success']:.1%} ({low:.1%} – {high:.1%})",
             f"{case['queries']:.1f}",

@@ -196,7 +196,8 @@ def in_textattacks_order(
     side = start("unfooled-again", [*ours, "--attack", scenario.attack, "--order", "constraints-first"])
     results: list[dict[str, Any]] = side.block(indices)["results"] if indices else []
     side.close()
-    return results
+    found = {result["index"]: result for result in results}
+    return [found[index] for index in indices]
 
 
 def why(difference: dict[str, Any], other: dict[str, Any], reason: str, order: str) -> str:

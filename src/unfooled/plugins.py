@@ -72,6 +72,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "typos": "unfooled.attacks.typos:RECIPES",
         "pruthi": "unfooled.attacks.pruthi:RECIPES",
         "charmer": "unfooled.attacks.charmer:RECIPES",
+        "bad-characters": "unfooled.attacks.bad_characters:HOMOGLYPHS",
         "bad-invisible": "unfooled.attacks.bad_characters:INVISIBLE",
         "bad-homoglyphs": "unfooled.attacks.bad_characters:HOMOGLYPHS",
         "bad-reorderings": "unfooled.attacks.bad_characters:REORDERINGS",

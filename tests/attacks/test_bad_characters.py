@@ -104,3 +104,7 @@ def test_textattacks_edit_always_happens() -> None:
 @pytest.mark.parametrize("name", sorted(RECIPES))
 def test_conformance(name: str) -> None:
     check_recipe(load_recipe(name))
+
+
+def test_textattacks_name_leads_to_what_its_recipe_edits() -> None:
+    assert load_recipe("bad-characters@textattack") is load_recipe("bad-homoglyphs@textattack")

@@ -106,7 +106,8 @@ def test_constraints_are_asked_before_the_victim_from_the_best_guess_down() -> N
 def test_the_victim_first_and_the_encoder_about_what_would_be_taken() -> None:
     similar = SentenceSimilarity(threshold=0.9, scale="cosine", window=None)
     search = replace(GREEDY, constraints=(similar,))
-    for told in ({}, WEIGHTS):
+    nothing: dict[str, float] = {}
+    for told in (nothing, WEIGHTS):
         far = encoder({"gammay": 2.0})
         asked = oracles(WEIGHTS, told, **{"encode:minilm": far})
         (result,) = attack(guided(search, victim_first=True), asked)

@@ -455,7 +455,8 @@ def test_a_version_attacks_the_same_way_for_ever() -> None:
 
 def test_suites_are_made_of_attacks_that_exist_and_need_no_more_than_they_say() -> None:
     names = [suite.full_name for suite in all_suites()]
-    ladders = ["ladder@1", "ladder@program", "ladder@decisions", "ladder@program-decisions"]
+    ladders = ["ladder@2", "ladder@program-2", "ladder@decisions-2", "ladder@program-decisions-2"]
+    ladders += ["ladder@1", "ladder@program", "ladder@decisions", "ladder@program-decisions"]
     tables = ["standard@2", "standard@1", "whitebox@2", "whitebox@1"]
     assert names == ["decisions@3", "decisions@2", "decisions@1", *ladders, *tables]
     for suite in all_suites():

@@ -25,10 +25,19 @@ class Constant:
         return [np.array([0.25, 0.75])] * len(items)
 
 
-def peak_of_probing(words: int) -> int:
-    """Bytes at most while the words of one text are ranked by deletion."""
+class TwoForEach:
+    """Two candidates for each word, whatever it is."""
+
+    def propose(self, a: Any, text: Any, index: int, /) -> Program[list[str]]:
+        return [f"other{index}", f"another{index}"]
+        yield
+
+
+def peak_of_probing(words: int, kind: str) -> int:
+    """Bytes at most while the words of one text are ranked."""
     from unfooled.attacks.parts.goals import Untargeted
     from unfooled.attacks.parts.importance import Deletion
+    from unfooled.attacks.parts.saliency import WeightedSaliency
     from unfooled.core.attempt import Attempt
     from unfooled.text import Text
 
@@ -36,7 +45,8 @@ def peak_of_probing(words: int) -> int:
 
     def program() -> Program[int]:
         (start,) = yield from a.score([a.original])
-        order = yield from Deletion().rank(a, start, range(words))
+        importance: Any = Deletion() if kind == "deletion" else WeightedSaliency(TwoForEach())
+        order = yield from importance.rank(a, start, range(words))
         return len(order)
 
     engine: Engine[int] = Engine({"victim": Constant()}, cache_size=10)
@@ -48,8 +58,9 @@ def peak_of_probing(words: int) -> int:
     return peak
 
 
-def test_memory_grows_with_the_text_and_not_with_its_square() -> None:
-    short, long = peak_of_probing(400), peak_of_probing(1600)
+@pytest.mark.parametrize("kind", ["deletion", "saliency"])
+def test_memory_grows_with_the_text_and_not_with_its_square(kind: str) -> None:
+    short, long = peak_of_probing(400, kind), peak_of_probing(1600, kind)
     assert long < 8 * short  # four times the words; their square would be sixteen times as much
 
 

@@ -89,9 +89,19 @@ def laptop(folder: Path) -> bytes:
 
 
 def test_shards(folder: Path, laptop: bytes) -> None:
-    for line in [*those_with("--shard"), *those_with("merge runs/part-1 runs/part-2")]:
+    plain = [line for line in those_with("--shard") if "--surrogate" not in line]
+    for line in [*plain, *those_with("merge runs/part-1 runs/part-2")]:
         shell(line, folder)
     assert exported(folder, "all") == laptop
+
+
+def test_shards_that_share_a_surrogate(folder: Path) -> None:
+    fit, attack = those_with("--surrogate")
+    shell(fit, folder)
+    shell(attack, folder)
+    shell(attack.replace("1/2", "2/2").replace("guided-1", "guided-2"), folder)
+    shell("unfooled merge runs/guided-1 runs/guided-2 --out runs/guided", folder)
+    assert len(list(unfooled.Run(folder / "runs" / "guided").results())) == 24
 
 
 def at_once(commands: list[tuple[list[str], dict[str, str]]], folder: Path) -> None:
@@ -222,6 +232,16 @@ def test_a_cluster(folder: Path, laptop: bytes, cluster: tuple[str, int]) -> Non
 
 
 def test_no_command_of_the_page_is_left_out() -> None:
-    run = ["--dry-run", "runs/laptop", "--max-cost", "--shard", "merge", "sbatch", "kubectl", "pip install"]
+    run = [
+        "--dry-run",
+        "runs/laptop",
+        "--max-cost",
+        "--surrogate",
+        "--shard",
+        "merge",
+        "sbatch",
+        "kubectl",
+        "pip install",
+    ]
     run += ["--address local", "ray start", "--address auto", "ray://HEAD:10001"]
     assert [line for line in LINES if not any(part in line for part in run)] == []

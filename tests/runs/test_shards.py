@@ -18,6 +18,7 @@ from unfooled.runs.file import RunFile
 from unfooled.runs.merge import merge
 from unfooled.runs.notes import write_remark
 from unfooled.runs.shard import Shard
+from unfooled.runs.surrogate import FILE
 
 
 @pytest.fixture
@@ -130,6 +131,25 @@ def test_what_the_parts_fitted_is_added(tmp_path: Path, data: Path) -> None:
     with closing(RunFile.read(made[0])) as one, closing(RunFile.read(tmp_path / "joined")) as joined:
         alone, both = one.counters()["fitting"], joined.counters()["fitting"]
     assert both["asked"] == 2 * alone["asked"]
+
+
+def test_parts_that_fit_a_surrogate_each_are_the_whole_run(tmp_path: Path, data: Path) -> None:
+    """All fit the same one, on answers of their own; a file that is given costs nothing more."""
+    fit = {"surrogate": "auto", "surrogate_queries": 300}
+    unfooled.attack("fake", data, "deepwordbug", out=tmp_path / "whole", **fit)  # type: ignore[arg-type]
+    made = parts(data, tmp_path, 3, **fit)
+    fitted = {(part / FILE).read_bytes() for part in (*made, tmp_path / "whole")}
+    assert len(fitted) == 1
+    assert merge(made, tmp_path / "joined").missing == ()
+    assert exported(tmp_path / "joined") == exported(tmp_path / "whole")
+    shared = str(tmp_path / "whole" / FILE)
+    guided = parts(data, tmp_path / "shared", 3, surrogate=shared)
+    assert not any((part / FILE).exists() for part in guided)
+    merge(guided, tmp_path / "joined-shared")
+    unfooled.attack("fake", data, "deepwordbug", out=tmp_path / "whole-shared", surrogate=shared)
+    assert exported(tmp_path / "joined-shared") == exported(tmp_path / "whole-shared")
+    with closing(RunFile.read(tmp_path / "joined-shared")) as joined:
+        assert "fitting" not in joined.counters()
 
 
 def test_a_folder_holds_one_part(tmp_path: Path, data: Path) -> None:

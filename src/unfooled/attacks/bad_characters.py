@@ -15,6 +15,7 @@ Attacks, by what an edit is
     bad-homoglyphs   a letter becomes its twin of another script, from Unicode's list of intentional ones.
     bad-reorderings  two neighbours stored in the wrong order and shown in the right one, by bidi controls.
     bad-deletions    a character and a backspace behind it. Terminals show nothing of it; a browser does.
+    bad-characters   another name of bad-homoglyphs, which are what TextAttack's recipe of that name edits.
 
 Versions
     @paper       five edits, 32 vectors per dimension (one an edit; two of invisible and deletions).

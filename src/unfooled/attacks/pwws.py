@@ -48,7 +48,7 @@ class BestSwapsInOrder:
 
     def run(self, a: Attempt, start: Scored) -> Program[Scored]:
         best = yield from self.importance.best(a, start, range(len(start.text.words)))
-        words = {place: swapped.text.words[place] for place, swapped in best.items() if swapped}
+        words = {place: word for place, word in best.items() if word is not None}
 
         def put_in(now: Scored, place: int) -> Program[list[NextText]]:
             return [NextText(now.text.replace(place, words[place]), place)]

@@ -76,7 +76,9 @@ Examples:
         "none", "Fewer queries: auto fits a model of the victim first; PATH: one that is here; none."
     )
     surrogate_queries: int | None = option(
-        None, "Most queries that `--surrogate auto` fits on. [default: 2000]", min=1
+        None,
+        "Most queries that `--surrogate auto` fits on. [default: 500 to 2000, by the attack]",
+        min=1,
     )
     backend: str = option(
         "torch", "What computes a Hugging Face model: torch, onnx, onnx-8bit, openvino, or auto: the fastest."

@@ -34,6 +34,7 @@ class Ways(NamedTuple):
     out: str | Path | None = None
     restart: bool = False
     caps: Caps | None = None
+    looked: int = 0  # texts that were asked before
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,9 @@ def _guided(
         restart=ways.restart,
         opened=opened,
         tell=tell,
-        afford=partial(require_affordable, ways.caps, ways.queries or surrogate.QUERIES, sample),
+        afford=partial(
+            require_affordable, ways.caps, ways.queries or surrogate.QUERIES, sample, looked=ways.looked
+        ),
     )
     guided = surrogate.in_order(surrogate.guided_by_fitted(recipe, path, fitted), late)
     kept = surrogate.as_kept(guided)

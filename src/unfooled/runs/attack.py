@@ -6,6 +6,7 @@ import contextlib
 import platform
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -178,6 +179,7 @@ def attack(
         >>> [result.outcome for result in run.results()]
         ['success']
     """
+    began = time.monotonic()
     victim = as_victim(victim)
     task = task_for(victim)
     dataset = task.data(data, victim).aligned(victim.labels, label_map)
@@ -231,6 +233,10 @@ def attack(
         looked_at = take(dataset, PREFLIGHT_EXAMPLES, seed=settings.seed, first=first)
     first_rows = islice(_chosen(iter(dataset if keys is not None else looked_at), keys), _looks(keys))
     sample = [example for example in first_rows if not example.problem]
+    if caps is not None:
+        from unfooled.runs.caps import require_looks
+
+        require_looks(caps, out, sample, restart=restart)
     report = task.preflight(victim, sample)
     observer.checked(report)
     report.raise_for_fail()
@@ -248,7 +254,7 @@ def attack(
         from unfooled.runs.asking import Ways, settle_asking
 
         asked = settle_asking(
-            Ways(order, surrogate, surrogate_queries, out, restart, caps),
+            Ways(order, surrogate, surrogate_queries, out, restart, caps, report.asked),
             recipe,
             victim,
             whole,
@@ -307,7 +313,12 @@ def attack(
         observer.started(total, done)
         if done < total:
             parts = SessionParts(victim, recipe, settings, _answered_question(task, victim, sample))
-            with caps.counting(file, sample) if caps else contextlib.nullcontext() as spending:
+            looked = report.asked + bool(sample)  # and that one question
+            with (
+                caps.counting(file, sample, looked=looked, began=began)
+                if caps
+                else contextlib.nullcontext() as spending
+            ):
                 results = _results(parts, examples, elsewhere, total - done, file, opened, observer, spending)
                 with closing(results):  # its counters belong into the file while that is open
                     for result in results:

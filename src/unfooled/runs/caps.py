@@ -1,9 +1,9 @@
 """What a run may cost: it stops cleanly before it costs more, and goes on under a higher cap.
 
-Money is counted per text that the victim is asked, over all commands that worked on the run, and for fitting
-a surrogate before it; hours are those of one command. No example is begun whose expected cost would exceed
-the cap; where those under way cost more than expected, the run stops in their midst, and they are begun again
-later.
+Money is counted per text that the victim is asked, over all commands that worked on the run, their looks at
+the victim and the fitting of a surrogate included; hours are those of one command, from its start. No example
+is begun that would exceed the cap if it were as dear as the dearest so far and those under way as dear as
+usual; where they cost more, the run stops in their midst, and they are begun again later.
 """
 
 from __future__ import annotations
@@ -11,18 +11,21 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from unfooled.core.result import Example, Result
 from unfooled.core.session import Life
 from unfooled.errors import CapReachedError, UserError
-from unfooled.runs.file import RunFile
+from unfooled.runs.file import FILE, RunFile
 
 SPENT = "spent"  # the counter in a run file that holds how many texts all commands asked about
 FITTING = "fitting"  # the counter that holds how many a surrogate was fitted on
 KEEP = 1.0  # seconds between two notes of what was spent: a run that is killed forgets no more than that
-FIRST = 4  # examples that are begun before it is known what one costs
+FIRST = 4  # examples that are begun before it is known what one costs, where the cap lets so many
+UNKNOWN = 500  # queries that one of these may take
+LOOKS = 18  # of the texts that a look at the victim asks about come again
 CHARACTERS = 4  # that are taken for a token
 
 
@@ -62,12 +65,17 @@ class Caps:
         return bool(self.per_query or self.per_token)
 
     @contextmanager
-    def counting(self, file: RunFile, sample: Sequence[Example]) -> Iterator[Spending | None]:
-        """What counts while a run goes on, if there are bounds. Raises at the end where one was reached."""
+    def counting(
+        self, file: RunFile, sample: Sequence[Example], *, looked: int = 0, began: float | None = None
+    ) -> Iterator[Spending | None]:
+        """What counts while a run goes on, if there are bounds. Raises at the end where one was reached.
+
+        `looked` texts were asked before it, by a command that `began` then by `time.monotonic`.
+        """
         if self.max_cost is None and self.max_hours is None:
             yield None
             return
-        spending = Spending(self, file, sample)
+        spending = Spending(self, file, sample, looked=looked, began=began)
         try:
             yield spending
         finally:
@@ -80,17 +88,49 @@ class Caps:
         return self.per_query + self.per_token * tokens
 
 
-def require_affordable(caps: Caps | None, queries: int, sample: Sequence[Example]) -> None:
-    """Refuse questions that are asked before the run begins and would cost more than it may."""
+def require_affordable(
+    caps: Caps | None, queries: int, sample: Sequence[Example], *, looked: int = 0
+) -> None:
+    """Refuse questions that are asked before the run begins and would, after so many texts that were looked
+    at, cost more than it may."""
     if caps is None or caps.max_cost is None:
         return
-    cost = queries * caps.price(mean_tokens(sample))
-    if cost > caps.max_cost:
+    price = caps.price(mean_tokens(sample))
+    if (looked + queries) * price > caps.max_cost:
         raise CapReachedError(
-            f"fitting a surrogate on {queries:,} answers would cost {cost:.4g}, more than {caps.max_cost:g} "
-            "(--max-cost)",
+            f"fitting a surrogate on {queries:,} answers would cost {queries * price:.4g}, after a look at "
+            f"the model for {looked * price:.4g}, more than {caps.max_cost:g} (--max-cost)",
             "fit it on fewer with --surrogate-queries, or repeat the command with a higher --max-cost",
         )
+
+
+def require_looks(
+    caps: Caps | None, out: str | Path | None, sample: Sequence[Example], *, restart: bool
+) -> None:
+    """Refuse to look at the victim where not even that can be paid: of a run that reached its cap, say."""
+    if caps is None or caps.max_cost is None:
+        return
+    before = 0
+    if out is not None and not restart and (Path(out).expanduser() / FILE).is_file():
+        with closing(RunFile.read(out)) as file:
+            before = asked_by_all(file)
+    price = caps.price(mean_tokens(sample))
+    cost = (before + len(sample) + min(LOOKS, 2 * len(sample))) * price
+    if cost > caps.max_cost:
+        said = (
+            f"{before * price:.4g} of {caps.max_cost:g} (--max-cost) are spent" if before else "the run costs"
+        )
+        raise CapReachedError(
+            f"{said}, and to look at the model before the attack {cost - before * price:.4g}",
+            "repeat the command with a higher --max-cost to go on",
+        )
+
+
+def asked_by_all(file: RunFile) -> int:
+    """Texts that all commands so far asked about; what an uncapped one asked is told by its results."""
+    counted = file.counters()
+    told = int(counted.get(FITTING, {}).get("asked", 0)) + sum(result.queries for result in file.results())
+    return max(int(counted.get(SPENT, {}).get("queries", 0)), told)
 
 
 def mean_tokens(sample: Sequence[Example]) -> float:
@@ -104,19 +144,27 @@ def tokens_of(fields: Iterable[tuple[str, str]]) -> int:
 class Spending:
     """Counts what a run costs while it goes on."""
 
-    def __init__(self, caps: Caps, file: RunFile, sample: Sequence[Example]) -> None:
+    def __init__(
+        self,
+        caps: Caps,
+        file: RunFile,
+        sample: Sequence[Example],
+        *,
+        looked: int = 0,
+        began: float | None = None,
+    ) -> None:
         self._caps = caps
         self._file = file
-        self._began = time.monotonic()
+        self._began = time.monotonic() if began is None else began
         self._life: Callable[[], Life] = Life
         self._begun = self._ended = 0  # examples, by this command
         self._asked = 0  # questions about examples that this command finished
-        counted = file.counters()
-        self._before = max(
-            int(counted.get(SPENT, {}).get("queries", 0)),
-            int(counted.get(FITTING, {}).get("asked", 0)) + sum(result.queries for result in file.results()),
-        )
+        self._dearest = 1  # of these
+        self._before = asked_by_all(file) + looked
         self._tokens = mean_tokens(sample)
+        left = (caps.max_cost or 0.0) - self.cost()
+        fit = left / (UNKNOWN * caps.price(self._tokens)) if caps.priced else FIRST
+        self._first = int(min(FIRST, max(1, fit)))
         self._kept = -KEEP
         self.stopped = ""  # why nothing more is begun
 
@@ -139,6 +187,7 @@ class Spending:
         for result in results:
             self._ended += 1
             self._asked += result.queries
+            self._dearest = max(self._dearest, result.queries)
             yield result
 
     def cost(self) -> float:
@@ -176,10 +225,10 @@ class Spending:
         if self._caps.max_cost is None:
             return False
         under_way = self._begun - self._ended
-        if not self._ended and under_way >= FIRST:
+        if not self._ended and under_way >= self._first:
             return True
         usual = self._asked / self._ended if self._ended else 1.0
-        expected = max(self._asked + usual * (under_way + 1), self._now() + usual)
+        expected = max(self._asked + usual * under_way, self._now()) + self._dearest
         return (self._before + expected) * self._caps.price(self._tokens) > self._caps.max_cost
 
     def _told(self) -> str:

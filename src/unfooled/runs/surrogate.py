@@ -68,7 +68,7 @@ def guided_by_fitted(recipe: Recipe, path: Path, fitted: LinearSurrogate) -> Rec
 
 def _habits(recipe: Recipe) -> dict[str, Any]:
     """To most victims all misspellings of a word are the same unknown word; other words are not."""
-    return {"own": 0.03, "optimism": 0.2} if recipe.levels == ("characters",) else {}
+    return {"own": 0.03} if recipe.levels == ("characters",) else {}
 
 
 def in_order(recipe: Recipe, victim_first: bool) -> Recipe:

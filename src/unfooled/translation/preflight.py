@@ -41,7 +41,7 @@ def preflight_translator(victim: Translator, texts: Sequence[str], references: S
         )
     checks.append(Check("capabilities", "ok", ", ".join(sorted(victim.capabilities))))
     checks.append(Check("speed", "ok", f"{len(texts) / max(seconds, 1e-9):,.0f} sentences per second"))
-    return Preflight(victim.name, tuple(checks))
+    return Preflight(victim.name, tuple(checks), asked=len(texts) + 3 * len(texts[:_REPEATED]))
 
 
 def _write(victim: Translator, texts: Sequence[str]) -> list[str]:

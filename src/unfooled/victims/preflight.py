@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,7 @@ class Preflight:
     victim: str
     checks: tuple[Check, ...]
     seconds_per_text: float | None = None  # None where it was not measured
+    asked: int = 0  # texts, which somebody may have to pay for
 
     @property
     def failed(self) -> tuple[Check, ...]:
@@ -74,11 +75,13 @@ class Preflight:
 def preflight(victim: Victim, texts: Sequence[TextValue], labels: Sequence[int]) -> Preflight:
     """Look at the victim with up to 200 of the data's texts and their true classes."""
     texts, labels = list(texts[:_TEXTS]), list(labels[:_TEXTS])
+    victim = counting = _Counting(victim)
     truncated_before = getattr(victim, "truncated", None)
     started = time.perf_counter()
     scores, answered, problem = _try(victim, texts)
     if problem is not None and not answered:
-        return Preflight(victim.name, (Check("answers", "fail", *_reason(problem)),))
+        failed = Check("answers", "fail", *_reason(problem))
+        return Preflight(victim.name, (failed,), asked=counting.asked)
     seconds = time.perf_counter() - started
     cut = None if truncated_before is None else int(getattr(victim, "truncated", 0)) - truncated_before
     asked = len(texts)
@@ -100,7 +103,22 @@ def preflight(victim: Victim, texts: Sequence[TextValue], labels: Sequence[int])
     )
     checks.append(Check("capabilities", "ok", found))
     checks.append(Check("speed", "ok", f"{len(texts) / max(seconds, 1e-9):,.0f} texts per second"))
-    return Preflight(victim.name, tuple(checks), seconds / max(1, asked))
+    return Preflight(victim.name, tuple(checks), seconds / max(1, asked), counting.asked)
+
+
+class _Counting:
+    """The victim, and how many texts it was asked about."""
+
+    def __init__(self, victim: Victim) -> None:
+        self._victim = victim
+        self.asked = 0
+
+    def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
+        self.asked += len(texts)
+        return self._victim.predict(texts)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._victim, name)
 
 
 def _ask(victim: Victim, texts: Sequence[TextValue]) -> Probabilities:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unfooled.attacks.parts.candidates import Candidates
 from unfooled.attacks.parts.constraints import Constraint
 from unfooled.attacks.parts.importance import probe_each
-from unfooled.attacks.parts.together import best_of_each, swapping
+from unfooled.attacks.parts.together import score_together, swapping
 from unfooled.core.attempt import Attempt, Scored
 from unfooled.core.program import Program
 from unfooled.core.victim import require_choice
@@ -41,17 +41,25 @@ class WeightedSaliency:
     def rank(self, a: Attempt, start: Scored, positions: Sequence[int]) -> Program[list[int]]:
         return list((yield from self.best(a, start, positions)))
 
-    def best(self, a: Attempt, start: Scored, positions: Sequence[int]) -> Program[dict[int, Scored | None]]:
-        """By position, the most important first: the text with the word's best replacement, if it has one."""
+    def best(self, a: Attempt, start: Scored, positions: Sequence[int]) -> Program[dict[int, str | None]]:
+        """By position, the most important first: the word's best replacement, if it has one."""
         without = yield from probe_each(a, start, positions, lambda i: start.text.replace(i, self.token))
         options = swapping(a, self.candidates, self.constraints, "text")
-        swapped = yield from best_of_each(a, [options(start, i) for i in positions])
+        words: list[str | None] = [None] * len(positions)
         floor = start.score if self.worth == "gain" else 0.0
+        raised = [floor] * len(positions)
+
+        def take(number: int, found: list[Scored]) -> None:
+            best = max(found, key=lambda scored: scored.score, default=None)
+            if best is not None:  # its text, with those of all other places, would fill the memory
+                words[number], raised[number] = best.text.words[positions[number]], best.score
+
+        yield from score_together(a, [options(start, i) for i in positions], take)
         saliency = softmax([scored.score - floor for scored in without])
-        rises = [scored.score - floor if scored else 0.0 for scored in swapped]
+        rises = [score - floor for score in raised]
         worth = np.round(saliency * np.array(rises), _DECIMALS)
         order = np.argsort(-worth, kind="stable").tolist()
-        return {positions[place]: swapped[place] for place in order}
+        return {positions[place]: words[place] for place in order}
 
 
 def softmax(values: Sequence[float]) -> NDArray[np.float64]:
