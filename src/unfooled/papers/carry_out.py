@@ -29,6 +29,7 @@ from unfooled.papers.stages import (
     FixtureStage,
     HardenStage,
     InsideStage,
+    PlaneStage,
     ShowStage,
     Stage,
     TrainStage,
@@ -261,6 +262,19 @@ def _right(answer: tuple[float, ...] | Exception, label: int) -> bool:
 def _value(example: Example) -> TextValue:
     value: TextValue = example.text().value
     return value
+
+
+@do.register(PlaneStage)
+def _plane(stage: PlaneStage, runner: StageRunner, folder: Path) -> None:
+    found = registry.load("analysis", "plane")(runner.data(stage.data))
+    numbers = {
+        "near": {str(key): int(near) for key, near in zip(found.keys, found.near, strict=True)},
+        "points": found.points.tolist(),
+        "classes": found.classes.tolist(),
+        "labels": list(found.labels),
+        "explained": list(found.explained),
+    }
+    write_json(folder / NUMBERS, numbers)
 
 
 @do.register(TransferStage)

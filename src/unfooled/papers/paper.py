@@ -120,7 +120,16 @@ class Confused:
     run: str
 
 
-Picture = Bars | Curves | Counts | Confused
+@dataclass(frozen=True)
+class Plane:
+    """Texts in the plane of a `PlaneStage`, coloured by class."""
+
+    name: str
+    title: str
+    stage: str
+
+
+Picture = Bars | Curves | Counts | Confused | Plane
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -272,6 +272,8 @@ class StageRunner:
             recipe = with_everywhere(recipe, name, value)
         if stage.order:
             recipe = with_everywhere(recipe, "importance", load_part("importance", stage.order))
+        if stage.candidates:
+            recipe = with_everywhere(recipe, "candidates", load_part("candidates", stage.candidates))
         for name, value in self.filled(stage.changes).items():
             recipe = with_setting(recipe, name, str(value))
         return recipe
