@@ -295,6 +295,9 @@ def _transfer(stage: TransferStage, runner: StageRunner, folder: Path) -> None:
 @do.register(InsideStage)
 def _inside(stage: InsideStage, runner: StageRunner, folder: Path) -> None:
     victim = cast(Any, runner.model(stage.model))
+    if (runner.done[stage.run].folder / NOTHING).is_file():
+        write_json(folder / NUMBERS, {}, indent=1)
+        return
     run = runner.done[stage.run].folder / RUN
     parts = ("attention", "embeddings", *(("theorem",) if stage.theorem else ()))
     told = registry.load("analysis", "internals")(run, victim=victim, only=parts, examples=0)
