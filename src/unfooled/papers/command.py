@@ -39,7 +39,7 @@ Examples:
 \b
 Papers: lstm-jsma, self-attentive, firebert, bae, breaking-bert, or all of them.
 Scales: smoke (tiny models, minutes, numbers without meaning), small (two cores and the data sets of
-UNFOOLED_DATA, up to 90 minutes per paper), paper (the full protocol with models and data from the hub).
+UNFOOLED_DATA, some hours for all papers), paper (the full protocol with models and data from the hub).
 Everything is kept in WORK: repeat the command to go on after a stop.
 """
 
