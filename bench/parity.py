@@ -123,8 +123,11 @@ def side_figures(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "queries": [round(mean, 1), round(mean - spread, 1), round(mean + spread, 1)],
         "seconds": round(sum(block["seconds"] for block in blocks), 2),
         "cpu_seconds": round(sum(block["cpu_seconds"] for block in blocks), 2),
-        "texts": {
-            name: sum(block["meters"].get(name, {}).get("texts", 0) for block in blocks) for name in METERS
+        **{
+            what: {
+                name: sum(block["meters"].get(name, {}).get(what, 0) for block in blocks) for name in METERS
+            }
+            for what in ("calls", "texts", "tokens", "padding")
         },
         "errors": dict(notes.most_common(3)),
     }

@@ -13,6 +13,21 @@ from protocol import Meter, one_thread, private_stdout, serve_rows
 from unfooled_side import attack_block, open_session
 
 
+class VictimMeter(Meter):
+    """That of the victim that is attacked at present, where it counts what it computes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.own: Any = None
+
+    def copy(self) -> Meter:
+        own = self.own
+        return Meter() if own is None else Meter(own.calls, own.items, own.tokens, own.padding, own.seconds)
+
+    def since(self, before: Meter) -> dict[str, float]:
+        return self.copy().since(before)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--sentences", type=Path, required=True)
@@ -21,10 +36,11 @@ def main() -> None:
     one_thread()
     channel = private_stdout()
     rows = read_jsonl(args.sentences)
+    meter = VictimMeter()
 
     def open_row(name: str, victim: Path) -> tuple[Callable[..., Any], None]:
         chosen = row(name)
-        session, _ = open_session(
+        session, victim = open_session(
             argparse.Namespace(
                 victim=victim,
                 attack=chosen.ours,
@@ -39,6 +55,8 @@ def main() -> None:
             )
         )
 
+        meter.own = getattr(victim, "meter", None)
+
         def attack(indices: Sequence[int]) -> list[dict[str, Any]]:
             answers = attack_block(session, rows, indices)
             if chosen.distinct:
@@ -47,7 +65,7 @@ def main() -> None:
 
         return attack, None
 
-    serve_rows(open_row, {"victim": Meter()}, channel)
+    serve_rows(open_row, {"victim": meter}, channel)
 
 
 if __name__ == "__main__":

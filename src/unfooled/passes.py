@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from unfooled.batching import Meter
 from unfooled.device import CPU, FULL, PRECISIONS, require_precision, resolved, said
+from unfooled.linear import fast_linear
 
 M = TypeVar("M")
 
@@ -108,7 +109,8 @@ def answering(model: Any) -> Iterator[None]:
     precision = precision_of(model)
     with torch.inference_mode():
         if precision == FULL:
-            yield
+            with fast_linear() if device_of(model).type == CPU else contextlib.nullcontext():
+                yield
             return
         with torch.autocast(device_of(model).type, getattr(torch, PRECISIONS[precision])):
             yield

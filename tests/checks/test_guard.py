@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from unfooled.checks.payload import Payload, payload_of, skeleton
 from unfooled.checks.suites import Suite, SuiteAttack, load_suite
 from unfooled.checks.techniques import technique_of
 from unfooled.checks.worst_case import read_stress
+from unfooled.core.session import Settings
 from unfooled.data.dataset import Dataset
 from unfooled.data.filtered import relabelled
 from unfooled.errors import RunFileError, UserError
@@ -271,13 +273,17 @@ def test_ladders_fit_the_filter_and_the_reader() -> None:
         for victim in (toy(), hard)
         for reader in ("person", "program")
     }
-    assert names == {"ladder@1", "ladder@decisions", "ladder@program", "ladder@program-decisions"}
-    for name in names:
+    assert names == {"ladder@2", "ladder@decisions-2", "ladder@program-2", "ladder@program-decisions-2"}
+    old = {"ladder@1", "ladder@decisions", "ladder@program", "ladder@program-decisions"}
+    assert not any(load_suite(name).wave for name in old)
+    assert all(load_suite(name).wave for name in names)
+    for name in names | old:
         for attack in load_suite(name).attacks:
             attack.recipe()
             assert technique_of(attack.attack).atlas[0] == "AML.T0015"
-    assert "smuggle-tags@decoded" not in [attack.attack for attack in load_suite("ladder@1").attacks]
-    for name in ("ladder@decisions", "ladder@program-decisions"):  # the dearest last: a search by decisions
+    for name in ("ladder@1", "ladder@2"):
+        assert "smuggle-tags@decoded" not in [attack.attack for attack in load_suite(name).attacks]
+    for name in (name for name in names | old if "decisions" in name):  # the dearest last
         assert load_suite(name).attacks[-1].attack == "decision-learner@quick"
 
 
@@ -290,9 +296,79 @@ def test_a_filter_that_only_decides_is_climbed_too(tmp_path: Path) -> None:
         out=tmp_path,
         without=["decision-learner@quick", "smuggle-homoglyph@confusables"],
     )
-    assert result.suite.startswith("ladder@decisions")
+    assert result.suite.startswith("ladder@decisions-2")
     assert result.passed.value == 1.0
     assert result.at_price is None
+
+
+MANY = [(f"you are {bad} today, number {n}", "abuse") for n in range(30) for bad in ("vile", "scum")]
+IN_WAVES = Suite(
+    name="toy",
+    version="5",
+    summary="",
+    attacks=(
+        SuiteAttack("smuggle-accents@acute"),
+        SuiteAttack("smuggle-zero-width@space"),
+        SuiteAttack("typos@blind"),
+    ),
+    wave=8,
+)
+
+
+def half_deaf(texts: Sequence[str]) -> list[list[float]]:
+    """Reads through accents; through invisible characters only where it knows the word `scum`."""
+    plain = [unicodedata.normalize("NFD", text).replace("\u0301", "") for text in texts]
+    return answer([text.replace("s\u200bc\u200bu\u200bm", "scum") for text in plain])
+
+
+def test_an_attack_is_left_after_a_wave_of_which_nothing_falls(tmp_path: Path) -> None:
+    heard: list[str] = []
+
+    def listen(texts: Sequence[str]) -> list[list[float]]:
+        heard.extend(texts)
+        return half_deaf(texts)
+
+    victim = Filter(FunctionVictim(listen, labels=LABELS), ["abuse"])
+    data = rows(victim, [*MANY, *ROWS[4:]])
+    heard.clear()
+    result = guard(victim, data, out=tmp_path / "a", suite=IN_WAVES, cures=False)
+    first, second, third = result.rungs
+    assert (first.tried, first.left, first.works) == (8, 52, 0)
+    assert first.queries == 16  # a row's unedited text, and its disguise
+    assert second.tried == 60
+    assert 0 < second.works < 60
+    assert second.queries == 60 + 52  # the unedited text of eight rows is known
+    assert third.tried == 60 - second.works
+    began = next(place for place, text in enumerate(heard) if "\u00e9" in unicodedata.normalize("NFC", text))
+    asked = [text for text in heard[began:] if text in dict(MANY)]
+    assert sorted(asked) == sorted(dict(MANY))  # for the recall alone: no attack asks about them
+    told = "left where none of a wave fell: smuggle-accents@acute (after 8 of 60)"
+    assert any(told in note for note in result.notes)
+    assert rung_rows(result)[0][2] == "8 of 60"
+    again = guard(victim, data, out=tmp_path / "a", suite=IN_WAVES, cures=False)
+    elsewhere = guard(
+        Filter(FunctionVictim(half_deaf, labels=LABELS), ["abuse"]),
+        data,
+        out=tmp_path / "b",
+        suite=IN_WAVES,
+        cures=False,
+        settings=Settings(window=1, cache_size=0),
+    )
+    for other in (again, elsewhere):
+        assert other.fell_at == result.fell_at
+        assert [(rung.tried, rung.left, rung.queries) for rung in other.rungs] == [
+            (rung.tried, rung.left, rung.queries) for rung in result.rungs
+        ]
+    every = guard(victim, data, out=tmp_path / "c", suite=IN_WAVES, cures=False, every=True)
+    assert [(rung.tried, rung.left) for rung in every.rungs] == [(60, 0)] * 3
+    assert every.passed.value == result.passed.value
+
+
+def test_a_ladder_in_waves_is_of_a_fixed_number_of_rows(tmp_path: Path) -> None:
+    victim = toy()
+    guard(victim, rows(victim, MANY), out=tmp_path, suite=IN_WAVES, cures=False, limit=20)
+    with pytest.raises(RunFileError, match="limit"):
+        guard(victim, rows(victim, MANY), out=tmp_path, suite=IN_WAVES, cures=False, limit=30)
 
 
 def test_a_cured_filter_decides_at_the_same_threshold() -> None:

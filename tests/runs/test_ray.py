@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,13 @@ os.environ.setdefault("RAY_AUTH_MODE", "token")
 os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(16))
 pytest.importorskip("ray", reason="needs: pip install 'unfooled[ray]'")
 
+import planted
 import unfooled
 from deadly_victim import import_deadly, write_deadly
 from reviews import sentences, write_csv
 from stored_runs import digest
 from toy_plan import plan
+from unfooled.checks.suites import Suite, SuiteAttack
 from unfooled.errors import UserError, VictimError
 from unfooled.metrics.measures import measure_run
 from unfooled.papers.runner import StageRunner
@@ -170,23 +174,82 @@ def test_a_worker_that_no_machine_can_hold(tmp_path: Path, data: unfooled.Datase
     assert not (tmp_path / "run").exists()  # nothing was begun
 
 
-def command(cwd: Path, *more: str) -> subprocess.CompletedProcess[str]:
+def command(cwd: Path, *more: str, model: str = "fake") -> subprocess.CompletedProcess[str]:
     write_csv(cwd / "d.csv", sentences(6))
-    given = ["attack", "--model", "fake", "--data", "d.csv", "--attack", "deepwordbug", "--out", "run"]
-    line = [sys.executable, "-m", "unfooled", *given, "--engine", "ray", *more]
+    given = ["attack", "--model", model, "--data", "d.csv", "--attack", "deepwordbug", "--out", "run"]
+    line = [sys.executable, "-m", "unfooled", *given, *more]
     return subprocess.run(line, cwd=cwd, capture_output=True, text=True, timeout=120)
+
+
+def on(address: str, *more: str) -> list[str]:
+    return ["--engine", "ray", "--address", address, *more]
 
 
 def test_no_cluster_is_one_line(tmp_path: Path) -> None:
     for address in ("ray://127.0.0.1:1", "127.0.0.1:1"):
-        said = command(tmp_path, "--address", address)
+        said = command(tmp_path, *on(address))
         assert said.returncode == 2
         assert f"error: there is no Ray cluster at {address}" in said.stderr
         assert "ray start --head" in said.stderr
-    said = command(tmp_path, "--address", "nowhere")
+    said = command(tmp_path, *on("nowhere"))
     assert said.returncode == 2
     assert "is no address of a cluster" in said.stderr
     assert not (tmp_path / "run").exists()
+
+
+# Where the command runs; a worker finds neither the package nor, once it was read, the file.
+HERE = """
+import os, pathlib, unfooled.victims.fake
+
+if {lacks} and os.environ.get("PARENT") != str(os.getppid()):
+    import a_package_that_is_not_here
+inner = unfooled.victims.fake.FakeVictim()
+
+def classify(texts):
+    if {vanishes} and len(texts) > 1:
+        pathlib.Path(__file__).unlink(missing_ok=True)
+    return inner.predict(texts)
+
+classify.labels = ("negative", "positive")
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("no cluster", "there is no Ray cluster at 127.0.0.1:1"),
+        ("no package", "on the machine .*a_package_that_is_not_here.*same on every machine"),
+        ("no model", "on the machine .*there is no file .*model.py.*same on every machine"),
+        ("no GPU", "a worker asks for 1 GPU, and no machine of the cluster has more than 0"),
+    ],
+)
+def test_a_run_that_goes_on_wrongly_loses_nothing(
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, wrong: str, told: str
+) -> None:
+    """Each of these: one line, exit code 2, and what was finished is still there and is gone on with."""
+    monkeypatch.setenv("PARENT", str(os.getpid()))
+    model = tmp_path / "model.py"
+    written = {"lacks": wrong == "no package", "vanishes": wrong == "no model"}
+    model.write_text(HERE.format(**written))
+    spec = f"{model}:classify"
+    unfooled.attack(
+        "fake", write_csv(tmp_path / "all.csv", sentences(6)), "deepwordbug", out=tmp_path / "whole"
+    )
+    assert command(tmp_path, "--first", "2", model=spec).returncode == 0
+    before = digest(tmp_path / "run")
+    model.write_text(HERE.format(**written))
+    at = "127.0.0.1:1" if wrong == "no cluster" else address
+    gpus = ["--gpus-per-worker", "1"] if wrong == "no GPU" else []
+    said = command(tmp_path, "--first", "6", *on(at, *gpus), model=spec)
+    assert said.returncode == 2, said.stderr
+    assert sum(line.startswith("error:") for line in said.stderr.splitlines()) == 1
+    assert re.search(told, said.stderr, re.DOTALL), said.stderr
+    assert "Traceback" not in said.stderr
+    assert digest(tmp_path / "run") == before
+    model.write_text(HERE.format(**written))
+    assert command(tmp_path, "--first", "6", model=spec).returncode == 0
+    found = [(result.key, result.perturbed) for result in unfooled.Run(tmp_path / "run").results()]
+    assert found == [(result.key, result.perturbed) for result in unfooled.Run(tmp_path / "whole").results()]
 
 
 def test_without_ray_the_message_says_what_to_install(tmp_path: Path) -> None:
@@ -201,7 +264,7 @@ def test_without_ray_the_message_says_what_to_install(tmp_path: Path) -> None:
 
 
 def test_the_command_on_a_cluster_of_this_machine(tmp_path: Path) -> None:
-    said = command(tmp_path, "--address", "local", "--workers", "2", "--json")
+    said = command(tmp_path, *on("local", "--workers", "2", "--json"))
     assert said.returncode == 0, said.stderr
     assert json.loads(said.stdout)["total"] == 6  # and nothing but JSON
 
@@ -219,6 +282,42 @@ def test_replay_transfer_and_measure(tmp_path: Path, data: unfooled.Dataset, add
         here = file.measured("edit-distance")
     unfooled.attack("fake", data, "deepwordbug", out=tmp_path / "again")
     assert unfooled.measure(tmp_path / "again", "edit-distance") == {"edit-distance": here}
+
+
+def test_a_suite_of_attacks(tmp_path: Path, data: unfooled.Dataset, address: str) -> None:
+    attacks = (SuiteAttack("typos@random"), SuiteAttack("deepwordbug@paper"))
+    suite = Suite(name="two", version="1", summary="", attacks=attacks)
+    workers = Workers(number=2, engine="ray", address=address)
+    found = {}
+    for place, given in (("here", 1), ("there", workers)):
+        result = unfooled.stress("fake", data, suite, out=tmp_path / place, limit=20, workers=given)
+        shares = [(share.attack, share.tried, share.broke, share.queries) for share in result.attacks]
+        assert result.worst.value < result.clean.value
+        found[place] = shares, result.worst
+    assert found["here"] == found["there"]
+    runs = [sorted(path.parent for path in (tmp_path / place).rglob("run.sqlite")) for place in found]
+    assert [digest(run) for run in runs[0]] == [digest(run) for run in runs[1]]
+    assert any(_engine(run) == "ray" for run in runs[1])
+
+
+def test_an_evaluation_with_all_its_checks(tmp_path: Path, address: str) -> None:
+    """The guises in which a model is attacked again have no name: they travel by value."""
+    models = {"base": "fake", "hot": "overconfident:base"}
+    workers = Workers(number=2, engine="ray", address=address)
+    found = []
+    for place, given in (("here", 1), ("there", workers)):
+        out = tmp_path / place
+        given_recipe = planted.recipe(tmp_path)
+        found.append(unfooled.evaluate(models, planted.data(12), given_recipe, out=out, workers=given))
+    assert replace(found[1], out=found[0].out) == found[0]
+    engines = {path.parent.name: _engine(path.parent) for path in (tmp_path / "there").rglob("run.sqlite")}
+    # These two are texts that are only scored, not attacked.
+    assert sorted(name for name, engine in engines.items() if engine != "ray") == ["premade", "transfer-base"]
+
+
+def _engine(run: Path) -> Any:
+    with closing(RunFile.read(run)) as file:
+        return file.header["environment"].get("engine")
 
 
 def test_stages_of_a_reproduction(tmp_path: Path, address: str) -> None:

@@ -119,6 +119,7 @@ def _without_padding(tokenizer: Any) -> Any:
     return other
 
 
+@pytest.mark.processor_only
 def test_recurrent_models_take_more_texts_along() -> None:
     assert victim_of("bert").max_tokens == MAX_TOKENS
     assert victim_of("word-cnn").max_tokens == MAX_TOKENS

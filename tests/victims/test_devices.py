@@ -225,6 +225,7 @@ def test_portions_compute_where_it_was_said() -> None:
     assert found == ["cpu"]
 
 
+@pytest.mark.processor_only
 def test_precision_is_part_of_what_a_run_is(tmp_path: Path, bert: str) -> None:
     try:
         require_precision("cpu", "fp16")

@@ -73,6 +73,10 @@ def test_guessing_is_a_warning_not_a_failure() -> None:
 def test_one_class_alone_proves_nothing() -> None:
     check = found(FakeVictim(), [1] * 20, TEXTS[1::2])["label order"]
     assert check.verdict == "warning"
+    # Three of four are caught: no reason to doubt the model, as guessing is no measure for a single class.
+    some = found(FakeVictim(), [1] * 20, [*TEXTS[::2][:15], *TEXTS[1::2][:5]])["label order"]
+    assert some.verdict == "ok"
+    assert "75% on 20 examples, all of the class positive: that says nothing about chance" in some.message
     assert found(FakeVictim(), [], [])["label order"].verdict == "warning"
 
 

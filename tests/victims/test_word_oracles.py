@@ -238,8 +238,8 @@ def test_texts_read_by_stretches_are_those_of_the_tokenizer(kind: str) -> None:
     fresh = StretchReader.of(tokenizer, 24)
     assert fresh is not None
     assert fresh.ids([*texts, "quite another text"]) is None  # better read as a whole
-    assert victim._tokenise(texts) == tokenise(tokenizer, texts, None, 24)
-    assert victim._tokenise(texts)[1] == 1
+    assert victim.tokens(texts) == tokenise(tokenizer, texts, None, 24)
+    assert victim.tokens(texts)[1] == 1
     # One that adds tokens around a text is left to itself.
     assert StretchReader.of(victim_of("bert").tokenizer, 24) is None
 

@@ -11,12 +11,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import unfooled
 from unfooled.checks.cures import WORSE, Cure, CureTexts, best_cure, tried_cures
 from unfooled.checks.false_alarms import AtPrice, CachedFilter, recall_at_price, share
 from unfooled.checks.illusions.attacking import EvaluationObserver, read_results, value_of
+from unfooled.checks.paying import paying, purse_for
 from unfooled.checks.payload import Judge, Payload, Reader, payloads
 from unfooled.checks.stress import stress
 from unfooled.checks.suites import Suite, load_suite
@@ -34,6 +35,10 @@ from unfooled.victims.filtering import BLOCKED, LABELS, Filter
 from unfooled.victims.loading import load_victim
 from unfooled.victims.thresholds import Thresholded
 
+if TYPE_CHECKING:
+    from unfooled.runs.caps import Caps
+    from unfooled.runs.purse import Purse
+
 FILE = "guard.json"
 FORMAT = 1
 LADDER = "ladder"
@@ -49,6 +54,7 @@ class Rung:
     attack: str
     technique: str
     tried: int
+    left: int = 0  # that it was not tried on, because none of a wave got through
     evaded: int
     recoverable: int
     readable: int
@@ -182,6 +188,8 @@ def guard(
     settings: Settings | None = None,
     watcher: EvaluationObserver | None = None,
     restart: bool = False,
+    caps: Caps | None = None,
+    purse: Purse | None = None,
 ) -> FilterTest:
     """Test a filter on rows that are labelled `blocked` and `passed` (see `data.filtered.relabelled`).
 
@@ -191,6 +199,7 @@ def guard(
     """
     folder, settings = Path(out), settings or Settings()
     watcher = watcher or EvaluationObserver()
+    purse = purse or purse_for(caps, folder, workers)
     bad, honest = by_class(data)
     chosen = take(bad, limit, seed=settings.seed, first=first) if limit else bad
     kept = take(honest, benign, seed=settings.seed) if benign else honest
@@ -206,7 +215,7 @@ def guard(
         return {key: chance for key, chance in chances.items() if chance is not None}
 
     found = stress(
-        victim,
+        paying(victim, purse),
         chosen,
         suite,
         out=folder / LADDER,
@@ -221,7 +230,18 @@ def guard(
     )
     price_of_cures = price if cures else None
     return _summed(
-        found, attacked, victim, chosen, kept, look_alikes, reader, price_of_cures, judge, folder, watcher
+        found,
+        attacked,
+        victim,
+        chosen,
+        kept,
+        look_alikes,
+        reader,
+        price_of_cures,
+        judge,
+        folder,
+        watcher,
+        purse,
     )
 
 
@@ -237,10 +257,10 @@ def by_class(data: Dataset) -> tuple[Dataset, Dataset]:
 def fitting_ladder(victim: Victim, reader: Reader) -> Suite:
     decides = "probabilities" not in victim.capabilities
     versions = {
-        ("person", False): "1",
-        ("person", True): "decisions",
-        ("program", False): "program",
-        ("program", True): "program-decisions",
+        ("person", False): "2",
+        ("person", True): "decisions-2",
+        ("program", False): "program-2",
+        ("program", True): "program-decisions-2",
     }
     return load_suite(f"ladder@{versions[reader, decides]}")
 
@@ -257,6 +277,7 @@ def _summed(
     judge: Judge | None,
     folder: Path,
     watcher: EvaluationObserver,
+    purse: Purse | None,
 ) -> FilterTest:
     state = read_state(folder / LADDER)
     assert state is not None
@@ -265,7 +286,7 @@ def _summed(
     evaded = {row["key"] for row in rows if row["broken_by"]}
     caught = sum(row["state"] in ("broken", "stands") for row in rows)
     with watcher.wait("honest texts"):
-        asked = CachedFilter(victim)
+        asked = CachedFilter(paying(victim, purse))
         texts = CureTexts(
             passed=[text for text, _ in passing.values()],
             bad=[example.text().value for example in bad],
@@ -275,7 +296,7 @@ def _summed(
         blocked = [asked.blocks(group) for group in (texts.bad, texts.honest, texts.look_alikes)]
         scored = "probabilities" in victim.capabilities
         plain = _without_threshold(victim)
-        unlimited = asked if plain is victim else CachedFilter(plain)
+        unlimited = asked if plain is victim else CachedFilter(paying(plain, purse))
         at_price = (
             recall_at_price(unlimited.scores(texts.bad), unlimited.scores(texts.honest)) if scored else None
         )
@@ -351,6 +372,7 @@ def _climbed(
                 attack=attack.attack,
                 technique=technique_of(attack.attack).id,
                 tried=attack.tried,
+                left=attack.left,
                 evaded=len(said),
                 recoverable=sum(payload.recoverable for payload in said.values()),
                 readable=sum(payload.readable for payload in said.values()),

@@ -9,6 +9,7 @@ from typing import Any
 
 from unfooled.checks.cures import Cure
 from unfooled.checks.guard import FilterTest, guard, with_cure
+from unfooled.checks.paying import purse_for
 from unfooled.data.dataset import Dataset
 from unfooled.victims.filtering import Filter
 
@@ -30,5 +31,7 @@ def mend(
     if before.best is None:
         return None
     cured = with_cure(victim, before.best)
-    result = guard(cured, data, out=Path(out) / FOLDER, **{**options, "cures": False})
+    caps, workers = options.get("caps"), options.get("workers", 1)
+    again = {**options, "cures": False, "purse": options.get("purse") or purse_for(caps, Path(out), workers)}
+    result = guard(cured, data, out=Path(out) / FOLDER, **again)
     return Mended(before.best, result)

@@ -6,10 +6,11 @@ goes on where it stopped; what is finished is not asked again.
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,17 +18,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import unfooled
+from unfooled.checks.asked_before import AskedBefore
 from unfooled.checks.illusions.attacking import (
     EvaluatedModel,
     EvaluationObserver,
     EvaluationSetup,
     read_results,
+    value_of,
 )
 from unfooled.checks.illusions.diagnosis import Looks, look, same_again
 from unfooled.checks.illusions.fresh_process import packed
 from unfooled.checks.illusions.state import PAIRS, edited_pair, finding_of, moved_answers, right_afresh
 from unfooled.checks.illusions.survivors import Flags
 from unfooled.checks.illusions.wrappers import Averaged
+from unfooled.checks.paying import paying, purse_for
 from unfooled.checks.replay import Sample
 from unfooled.checks.suites import CHANGED, Suite, fitting_suite, load_suite
 from unfooled.checks.worst_case import (
@@ -80,6 +84,7 @@ from unfooled.runs.task import task_for
 from unfooled.victims.loading import GivenVictim, as_victim
 
 if TYPE_CHECKING:
+    from unfooled.runs.caps import Caps
     from unfooled.runs.workers.where import Workers
 
 AVERAGED = 4  # draws of a random model behind every answer that an attack hears
@@ -111,6 +116,7 @@ def stress(
     validity: Validity | None = None,
     watcher: EvaluationObserver | None = None,
     restart: bool = False,
+    caps: Caps | None = None,
 ) -> Stress:
     """Attack a model with a suite and say how much of its accuracy is left in the worst case.
 
@@ -119,7 +125,9 @@ def stress(
     `every`, each attack attacks all rows that were right, not only what still stands: dearer, and tells what
     each attack breaks alone. `without` names attacks to leave out; `everywhere` sets parts of all attacks
     that have them, such as `{"masked_lm": "trigram"}`. A model that answers at random is attacked with
-    averaged queries, and judged by `draws` fresh ones. Without `out` the runs are thrown away.
+    averaged queries, and judged by `draws` fresh ones. Without `out` the runs are thrown away. `caps` bound
+    what all of it may cost together, over all calls on the same folder: `CapReachedError` says that it
+    stopped there.
 
     Example:
 
@@ -147,9 +155,10 @@ def stress(
                 draws=draws,
                 validity=validity,
                 watcher=watcher,
+                caps=caps,
             )
         return replace(found, out="")
-    victim = as_victim(victim)
+    victim = paying(as_victim(victim), purse_for(caps, Path(out), workers))
     if task_of(victim.capabilities) != CLASSIFICATION:
         raise VictimError(f"{victim.name} writes text, and a suite is for models that choose a class")
     dataset = as_dataset(data, labels=victim.labels).aligned(victim.labels, label_map)
@@ -219,6 +228,8 @@ class _Work:
     judged: bool = False  # whether somebody said of a run which of its texts are valid
     state: dict[str, Any] = field(default_factory=dict)
     left_out: list[tuple[str, str]] = field(default_factory=list)
+    nearest: dict[int, float] = field(default_factory=dict)  # the lowest score of each row's own class so far
+    charged: set[int] = field(default_factory=set)  # rows whose unedited text is counted
     cautions: list[str] = field(default_factory=list)  # what the runs say beside their numbers
 
     # -- the folder ------------------------------------------------------------------------------------
@@ -245,6 +256,8 @@ class _Work:
             "labels": list(self.victim.labels),
             "draws": self.draws,
             "rows": "first" if self.first else "stratified",
+            # Which rows come first depends on all of them, so such a suite cannot grow.
+            **({"limit": self.rows} if self.waves else {}),
             **self.settings.identity(),
         }
 
@@ -359,7 +372,13 @@ class _Work:
             for example in examples
             if not example.problem
         ]
-        right = bench.shown(subject, samples, self.folder / "clean", title="clean texts")
+        folder = self.folder / "clean"
+        right = bench.shown(subject, samples, folder, title="clean texts")
+        heard = read_results(folder) if samples else []
+        self.nearest = {result.key: result.probs[result.label] for result in heard if result.probs}
+        if self.waves and not subject.looks.random:
+            known = {value_of(result, result.original): result.probs for result in heard if result.probs}
+            subject.victim = AskedBefore(self.victim, known)
         return {
             example.key: AttackedRow(example.key, example.label, right.get(example.key))
             for example in examples
@@ -373,15 +392,16 @@ class _Work:
         place: int,
         recipe: Recipe,
     ) -> AttackShare | None:
-        keys = {row.key for row in rows.values() if row.clean and (self.every or not row.settled)}
+        open_ = [row for row in rows.values() if row.clean and (self.every or not row.settled)]
         record = self._record(subject, place, recipe)
         folder, draws = self.folder / record["folder"], record["draws"]
-        if keys:
+        left = 0
+        for keys, rest in self._waves(open_):
             began = time.monotonic()
             try:
                 bench.attack(
                     subject,
-                    self.victim if draws == 1 else Averaged(self.victim, draws=draws),
+                    subject.victim if draws == 1 else Averaged(subject.victim, draws=draws),
                     folder,
                     title=recipe.full_name,
                     recipe=recipe,
@@ -393,10 +413,15 @@ class _Work:
             finally:
                 record["seconds"] += time.monotonic() - began
                 self._keep()
+            self._judge(bench, subject, rows, place, folder, _results_of(folder, rows))
+            if rest and not any(rows[key].settled for key in keys):
+                left = rest
+                break
         results = _results_of(folder, rows)
         if results:
             self.cautions += [f"{recipe.full_name}: {caution}" for caution in Run(folder).summary().cautions]
-        self._judge(bench, subject, rows, place, folder, results)
+        if not open_:
+            self._judge(bench, subject, rows, place, folder, results)
         return AttackShare(
             attack=recipe.full_name,
             folder=record["folder"],
@@ -406,10 +431,41 @@ class _Work:
             alone=None,
             valid=None,
             errors=0,
-            queries=sum(result.queries for result in results),
+            queries=self._asked(results),
             seconds=record["seconds"],
             draws=draws,
+            left=left,
         )
+
+    def _waves(self, open_: Sequence[AttackedRow]) -> Iterator[tuple[set[int], int]]:
+        """The rows of each wave, and how many are left after it; all at once where there are no waves."""
+        if not self.waves:
+            if open_:
+                yield {row.key for row in open_}, 0
+            return
+        order = sorted(open_, key=lambda row: (self.nearest[row.key], self._lot(row.key)))
+        keys, size = [row.key for row in order], self.suite.wave
+        while keys:
+            if len(keys) < 1.5 * size:
+                size = len(keys)  # a wave of few would say nothing
+            yield set(keys[:size]), len(keys) - size
+            keys, size = keys[size:], 2 * size
+
+    def _lot(self, key: int) -> bytes:
+        """Which of rows that are equally near comes first."""
+        return hashlib.sha256(f"{self.settings.seed}:{key}".encode()).digest()
+
+    @property
+    def waves(self) -> bool:
+        return bool(self.suite.wave) and not self.every
+
+    def _asked(self, results: Sequence[Result]) -> int:
+        """What an attack cost. In waves the unedited text of a row is asked about once, for all attacks."""
+        if not self.waves:
+            return sum(result.queries for result in results)
+        new = {result.key for result in results} - self.charged
+        self.charged |= new
+        return sum(max(0, result.queries - (result.key not in new)) for result in results)
 
     def _record(self, subject: EvaluatedModel, place: int, recipe: Recipe) -> dict[str, Any]:
         """How this attack was begun: it goes on in the same way, whatever is known of the model by now."""
@@ -436,6 +492,10 @@ class _Work:
         """Write down for every row of this attack whether the model is still right."""
         if not results:
             return
+        for result in results:
+            if result.perturbed_probs:
+                near = min(self.nearest.get(result.key, 1.0), result.perturbed_probs[result.label])
+                self.nearest[result.key] = near
         keys = [result.key for result in results]
         flags: Flags = bench.judged(subject, folder, keys=keys, same=True)
         said = self.validity(folder)
@@ -570,11 +630,25 @@ class _Work:
             undecided=tuple(row.key for row in found if row.state == "undecided"),
             errors=tuple(row.key for row in found if row.state == "error"),
             untried=sum(row.state == "stands" and not row.tried for row in found),
-            notes=(*self._remarks(subject.looks, attacks), *self.cautions),
+            notes=(*self._remarks(subject.looks, attacks), *self._given_up(attacks), *self.cautions),
             version=unfooled.__version__,
             date=datetime.now(UTC).date().isoformat(),
             out=str(self.folder),
         )
+
+    def _given_up(self, attacks: Sequence[AttackShare]) -> list[str]:
+        """Which attacks did not try all that stood, and how much they may have missed."""
+        early = [attack for attack in attacks if attack.left]
+        if not early:
+            return []
+        named = ", ".join(
+            f"{attack.attack} (after {attack.tried} of {attack.tried + attack.left})" for attack in early
+        )
+        most = 1.0 - 0.05 ** (1.0 / self.suite.wave)
+        return [
+            f"left where none of a wave fell: {named}; had all others been as near to falling as that wave, "
+            f"at most {most:.0%} of them would have fallen to it (95 %)"
+        ]
 
     def _remarks(self, looks: Looks, attacks: Sequence[AttackShare]) -> list[str]:
         """What the model is like, where that hides something from a search, and what was done about it."""

@@ -44,13 +44,19 @@ class SuiteAttack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """Attacks in their order; each attacks what still stands. `needs` is what the victim must give."""
+    """Attacks in their order; each attacks what still stands. `needs` is what the victim must give.
+
+    With `wave`, an attack takes the rows in waves, of so many at first and then twice as many each time. The
+    rows that an earlier attack brought nearest to falling come first, and after a wave of which none falls
+    the attack is left.
+    """
 
     name: str
     version: str
     summary: str
     attacks: tuple[SuiteAttack, ...]
     needs: tuple[str, ...] = ()
+    wave: int = 0  # 0: every attack on all rows that stand
 
     @property
     def full_name(self) -> str:
@@ -61,7 +67,7 @@ class Suite:
             {"attack": attack.attack, "settings": dict(attack.settings), "only": attack.only}
             for attack in self.attacks
         ]
-        return {"suite": self.full_name, "attacks": attacks}
+        return {"suite": self.full_name, "attacks": attacks} | ({"wave": self.wave} if self.wave else {})
 
     def without(self, *attacks: str) -> Suite:
         """A shorter suite, which says so in its name: its numbers are not the named version's."""
@@ -98,9 +104,11 @@ def suites_table() -> str:
     return "\n".join(lines)
 
 
-def _suite(full_name: str, summary: str, *attacks: SuiteAttack, needs: tuple[str, ...] = ()) -> Suite:
+def _suite(
+    full_name: str, summary: str, *attacks: SuiteAttack, needs: tuple[str, ...] = (), wave: int = 0
+) -> Suite:
     name, _, version = full_name.partition("@")
-    return Suite(name=name, version=version, summary=summary, attacks=attacks, needs=needs)
+    return Suite(name=name, version=version, summary=summary, attacks=attacks, needs=needs, wave=wave)
 
 
 def _by_version(*suites: Suite) -> dict[str, Suite]:
@@ -217,7 +225,46 @@ _SEARCHED = (
     _SYNONYMS,
     SuiteAttack("bae-r@textattack"),
 )
+_BLIND = SuiteAttack("typos@blind")  # most of what the searches for misspellings find, at three questions
+_WAVE = 32  # rows; `bench/ladder.py` has what this saves and misses
+# The first of each is what the name alone means. Version 1: every attack on all that stands.
 LADDER = _by_version(
+    _suite(
+        "ladder@2",
+        "for a filter: disguises of characters at one question each, typos, synonyms, masked words; in waves",
+        *_DISGUISES,
+        _BLIND,
+        *_SEARCHED,
+        needs=_PROBABILITIES,
+        wave=_WAVE,
+    ),
+    _suite(
+        "ladder@program-2",
+        "as ladder@2, with hidden text: for a filter before a language model",
+        *_HIDDEN,
+        *_DISGUISES,
+        _BLIND,
+        *_SEARCHED,
+        needs=_PROBABILITIES,
+        wave=_WAVE,
+    ),
+    _suite(
+        "ladder@decisions-2",
+        "as ladder@2 for a filter that only says yes or no: disguises, typos, synonyms by search",
+        *_DISGUISES,
+        _BLIND,
+        _BY_DECISIONS,
+        wave=_WAVE,
+    ),
+    _suite(
+        "ladder@program-decisions-2",
+        "as ladder@decisions-2, with hidden text: for a filter before a language model",
+        *_HIDDEN,
+        *_DISGUISES,
+        _BLIND,
+        _BY_DECISIONS,
+        wave=_WAVE,
+    ),
     _suite(
         "ladder@1",
         "for a filter: disguises of characters at one question each, typos, synonyms, language model",

@@ -89,6 +89,7 @@ class AttackShare:
     queries: int
     seconds: float
     draws: int = 1  # of a random model, over which every query is averaged
+    left: int = 0  # rows that it was not tried on, because none of the last wave fell
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import typer
 
 from unfooled.cli.command import Exit, interrupted, option
-from unfooled.cli.options import Clean, ModelOptions, OneAttack, print_json, slug
+from unfooled.cli.options import Clean, ModelOptions, OneAttack, Prices, capped, print_json, slug
 from unfooled.errors import CapReachedError, UserError
 from unfooled.plugins import registry
 from unfooled.values import listed
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attack(OneAttack, Clean, ModelOptions):
+class Attack(OneAttack, Clean, ModelOptions, Prices):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled attack --model model.skops --data reviews.csv --attack textfooler --limit 500 --out runs/x
@@ -69,12 +69,6 @@ Examples:
     victim_option: tuple[str, ...] = option((), "name=value for the victim's adapter.")
     dry_run: bool = option(False, "Write nothing: tell what it would cost, from a pilot of a few examples.")
     pilot: int = option(8, "Examples of that pilot.", min=2)
-    price_per_query: float = option(
-        0.0, "Price of a text that the victim is asked, in any currency.", min=0.0
-    )
-    price_per_token: float = option(0.0, "Price of a token: four characters of such a text.", min=0.0)
-    max_cost: float | None = option(None, "Stop before the run costs more.", min=0.0)
-    max_hours: float | None = option(None, "Stop after so many hours.", min=0.0)
     order: str = option(
         "constraints-first", "What is asked first: constraints-first, victim-first, or auto by their costs."
     )
@@ -83,6 +77,9 @@ Examples:
     )
     surrogate_queries: int | None = option(
         None, "Most queries that `--surrogate auto` fits on. [default: 2000]", min=1
+    )
+    backend: str = option(
+        "torch", "What computes a Hugging Face model: torch, onnx, onnx-8bit, openvino, or auto: the fastest."
     )
     window: int = option(256, "Examples under attack at once; speed and memory only.", min=1)
 
@@ -128,13 +125,12 @@ Examples:
                     order=self.order,  # type: ignore[arg-type]
                     surrogate=self.surrogate,
                     surrogate_queries=self.surrogate_queries,
+                    backend=self.backend,
                     **rows,
                 )
             except CapReachedError as reached:
                 observer.stop()
-                saved = f"{observer.done} of {observer.total} examples are saved in {out}"
-                typer.echo(f"{reached.cause}: {saved}\n  → {reached.remedy}", err=True)
-                return Exit.CAPPED
+                return capped(reached, f": {observer.done} of {observer.total} examples are saved in {out}")
             except KeyboardInterrupt:
                 observer.stop()
                 return interrupted(f"{observer.done} of {observer.total} examples are saved in {out}")
@@ -144,19 +140,6 @@ Examples:
                 f"note: this run holds {summary.total} examples, {observer.total} were asked for", err=True
             )
         return Exit.SOME_ERRORS if summary.errors else Exit.DONE
-
-    def caps(self) -> Caps | None:
-        given = (self.max_cost, self.max_hours, self.price_per_query or None, self.price_per_token or None)
-        if set(given) == {None}:
-            return None
-        from unfooled.runs.caps import Caps
-
-        return Caps(
-            max_cost=self.max_cost,
-            max_hours=self.max_hours,
-            per_query=self.price_per_query,
-            per_token=self.price_per_token,
-        )
 
     def _tell_cost(
         self, victim: Victim, data: Examples, recipe: Recipe, label_map: Any, out: Path, caps: Caps | None
@@ -183,6 +166,7 @@ Examples:
                 target=self.target,
                 label_map=label_map,
                 order=self.order,
+                backend=self.backend,
                 surrogate=None if self.surrogate == AUTO else self.surrogate,
                 fitting=(self.surrogate_queries or QUERIES) if fits else 0,
                 **self.rows(),

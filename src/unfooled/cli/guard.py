@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import typer
 
 from unfooled.cli.command import Exit, interrupted, option
-from unfooled.cli.options import Attacking, Clean, ModelOptions, print_json, slug
-from unfooled.errors import UserError
+from unfooled.cli.options import Attacking, Clean, ModelOptions, Prices, capped, print_json, slug
+from unfooled.errors import CapReachedError, UserError
 from unfooled.values import pairs, several
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GuardCommand(Attacking, Clean, ModelOptions):
+class GuardCommand(Attacking, Clean, ModelOptions, Prices):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled guard --model filter.skops --data posts.csv --flag hate,offensive --threshold 0.8
@@ -98,6 +98,7 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
             "settings": self.settings(),
             "watcher": LiveWatcher(self.console()),
             "restart": self.restart,
+            "caps": self.caps(),
             **rows,
         }
         mended: Mended | None = None
@@ -109,6 +110,8 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
                     obeyed = followed(result.examples, speaker, seed=self.seed)
             if self.fix:
                 mended = mend(victim, labelled, result, out=out, **options)
+        except CapReachedError as reached:
+            return capped(reached, f" in {out}")
         except KeyboardInterrupt:
             return interrupted(f"what is finished is saved in {out}")
         saved = self._save(mended.cure) if mended else ""

@@ -13,7 +13,7 @@ import typer
 
 from unfooled.cli.command import Command, Exit, interrupted, option
 from unfooled.device import PRECISIONS, computing
-from unfooled.errors import UserError
+from unfooled.errors import CapReachedError, UserError
 from unfooled.trust import trusting
 from unfooled.values import columns, listed, literal, pairs, settings, several
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from unfooled.core.session import Settings
     from unfooled.core.victim import Victim
     from unfooled.data.dataset import Dataset
+    from unfooled.runs.caps import Caps
     from unfooled.runs.task import Examples
     from unfooled.runs.workers.where import Workers
 
@@ -204,6 +205,37 @@ class WorkerOptions(EngineOptions):
     """Commands whose work several processes or machines can share."""
 
     workers: int = option(1, "Processes; one per core is best.", "-w", min=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prices(Command):
+    """Commands that may be told to stop before they cost too much."""
+
+    price_per_query: float = option(
+        0.0, "Price of a text that the victim is asked, in any currency.", min=0.0
+    )
+    price_per_token: float = option(0.0, "Price of a token: four characters of such a text.", min=0.0)
+    max_cost: float | None = option(None, "Stop before it costs more.", min=0.0)
+    max_hours: float | None = option(None, "Stop after so many hours.", min=0.0)
+
+    def caps(self) -> Caps | None:
+        given = (self.max_cost, self.max_hours, self.price_per_query or None, self.price_per_token or None)
+        if set(given) == {None}:
+            return None
+        from unfooled.runs.caps import Caps
+
+        return Caps(
+            max_cost=self.max_cost,
+            max_hours=self.max_hours,
+            per_query=self.price_per_query,
+            per_token=self.price_per_token,
+        )
+
+
+def capped(reached: CapReachedError, saved: str = "") -> Exit:
+    """Tell what is kept, and how to go on."""
+    typer.echo(f"{reached.cause}{saved}\n  → {reached.remedy}", err=True)
+    return Exit.CAPPED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,11 +9,12 @@ from typing import ClassVar
 import typer
 
 from unfooled.cli.command import Exit, interrupted, option
-from unfooled.cli.options import Attacking, Clean, ModelOptions, print_json, slug
+from unfooled.cli.options import Attacking, Clean, ModelOptions, Prices, capped, print_json, slug
+from unfooled.errors import CapReachedError
 
 
 @dataclass(frozen=True, kw_only=True)
-class StressCommand(Attacking, Clean, ModelOptions):
+class StressCommand(Attacking, Clean, ModelOptions, Prices):
     EPILOG: ClassVar[str] = """\b
 Examples:
   unfooled stress --model models/lstm --data mr --limit 200 --out runs/worst
@@ -75,8 +76,11 @@ Then: unfooled gate runs/worst --min-aua 0.4 · unfooled leaderboard runs/* -o p
                 validity=judge if self.judge else None,
                 watcher=LiveWatcher(self.console()),
                 restart=self.restart,
+                caps=self.caps(),
                 **rows,
             )
+        except CapReachedError as reached:
+            return capped(reached, f" in {out}")
         except KeyboardInterrupt:
             return interrupted(f"what is finished is saved in {out}")
         page = write_page(result, out / PAGE)

@@ -93,7 +93,9 @@ def _rung_row(rung: Rung) -> tuple[str, ...]:
         return rung.attack, title, "not tried", *("–",) * 8
     counts = (rung.tried, rung.evaded, rung.recoverable, rung.readable, rung.works, rung.fell, rung.queries)
     edits = f"{rung.edits:.1f}" if rung.evaded else "–"
-    return rung.attack, title, *(f"{count:,}" for count in counts), edits, duration(rung.seconds)
+    tried, *others = (f"{count:,}" for count in counts)
+    tried = f"{tried} of {rung.tried + rung.left:,}" if rung.left else tried
+    return rung.attack, title, tried, *others, edits, duration(rung.seconds)
 
 
 def cure_rows(result: FilterTest) -> list[tuple[str, ...]]:

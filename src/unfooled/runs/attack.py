@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
+import sys
 import tempfile
 from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from importlib import metadata
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import unfooled
 from unfooled.core.program import AsyncOracle, Oracle
@@ -42,6 +43,7 @@ from unfooled.victims.preflight import Preflight
 
 if TYPE_CHECKING:
     from unfooled.metrics.summary import Summary
+    from unfooled.runs.backend import Settled
     from unfooled.runs.caps import Caps, Spending
     from unfooled.runs.in_memory import MemoryRunFile
     from unfooled.runs.order import Order
@@ -143,6 +145,7 @@ def attack(
     order: Order = "constraints-first",
     surrogate: str | None = None,
     surrogate_queries: int | None = None,
+    backend: str | None = None,
 ) -> Run:
     """Attack every example of `data` and return the finished run.
 
@@ -164,7 +167,9 @@ def attack(
 
     `order` says whether constraints or the victim are asked first, or that their costs decide (`auto`): the
     texts are the same. `surrogate` chooses the questions by a model that is fitted on the victim's answers
-    (`auto`, on up to `surrogate_queries` of them), or by the one at that path.
+    (`auto`, on up to `surrogate_queries` of them), or by the one at that path. `backend` is the runtime of a
+    Hugging Face classifier: torch, onnx, onnx-8bit, openvino, or the fastest of those that decide alike
+    (`auto`); one that does not is refused.
 
     Example:
 
@@ -200,6 +205,10 @@ def attack(
 
         shard = Shard.parse(shard)
     elsewhere = _elsewhere(workers)
+    settled = _with_backend(backend, victim, dataset, settings.seed, shard, out, restart, observer)
+    if settled is not None:
+        victim = cast(Victim, settled.victim)
+        require_capabilities(recipe, victim)
     recipe, notices = fit_recipe(recipe, victim)
     for notice in notices:
         observer.note(notice)
@@ -268,12 +277,14 @@ def attack(
             "labels": list(victim.labels),
             "resources": resources,
             **settings.identity(),
+            **(settled.identity if settled else {}),
         },
         "environment": _environment(victim, dataset, recipe, elsewhere, report)
         | {"notices": notices, "asked": total if keys is None else None}
         | {"available": len(whole), "shortened": total < len(whole), "final": final}
         | {"rows": "first" if first else "stratified", "device": described(where)}
         | {"warnings": warnings, "coverage": coverage.to_dict(), "few_edits": _few_edits(recipe)}
+        | (settled.facts if settled else {})
         | part,
     }
     if getattr(victim, "unsteady", False):
@@ -323,6 +334,29 @@ def _opened(
 def _few_edits(recipe: Recipe) -> int:
     """Fewer edits than so many are few; an attack that tries one by design is asked for that one."""
     return min(FEW_EDITS, getattr(recipe.search, "tries", None) or FEW_EDITS)
+
+
+def _with_backend(
+    backend: str | None,
+    victim: Victim,
+    data: Examples,
+    seed: int,
+    shard: Shard | None,
+    out: str | Path | None,
+    restart: bool,
+    observer: Observer,
+) -> Settled | None:
+    """The victim in another runtime; None where nobody asked for one."""
+    if backend in (None, "torch") and "unfooled.victims.torch.compiled" not in sys.modules:
+        return None
+    from unfooled.runs.backend import AUTO, ROWS, backend_before, settle_backend
+    from unfooled.runs.row_choice import take
+
+    if shard is not None and backend == AUTO:
+        raise DataError("the parts of a run could each choose another backend", "name one with --backend")
+    before = None if restart else backend_before(out)
+    rows = take(data, ROWS, seed=seed)
+    return settle_backend(backend, victim, rows, seed=seed, before=before, tell=observer.note)
 
 
 def _elsewhere(workers: int | Workers) -> Workers | None:

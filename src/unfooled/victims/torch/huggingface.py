@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -45,10 +45,17 @@ from unfooled.victims.torch.quiet import quiet
 from unfooled.victims.torch.tokens import Tokens, tensors, tokenise
 from unfooled.victims.torch.words import TorchWords
 
+if TYPE_CHECKING:
+    from unfooled.victims.torch.compiled import CompiledVictim
+
 # Tokens per forward pass: the fastest on one core, by a little. A recurrent network goes word by word, so it
 # pays to take more texts along.
 MAX_TOKENS = 2048
 MAX_TOKENS_RECURRENT = 8192
+TORCH = "torch"  # the backend that every model has
+
+# From token sequences and the width that they are filled up to, to logits.
+Run: TypeAlias = Callable[[Sequence[Tokens], int], Any]
 
 HASHED = ("*.safetensors", "*.bin", "config.json", "tokenizer.json", "tokenizer_config.json",
            "vocab.txt", "vocab.json", "merges.txt", "*.model")  # fmt: skip
@@ -97,7 +104,7 @@ class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
         self.truncated = 0
         self._fingerprint = ""
         self._capabilities: frozenset[str] | None = None
-        self._padding_id: int | None = getattr(tokenizer, "pad_token_id", None)
+        self.padding_id: int | None = getattr(tokenizer, "pad_token_id", None)
         self._padding_is_hidden: bool | None = None
         make_steady(model)
 
@@ -112,9 +119,10 @@ class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
     def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
         return softmax(self.raw_logits(texts)) if texts else np.zeros((0, len(self.labels)))
 
-    def raw_logits(self, texts: Sequence[TextValue], /) -> Probabilities:
-        """What the softmax reads, in the order of the labels."""
-        tokenised, cut = self._tokenise(texts)
+    def raw_logits(self, texts: Sequence[TextValue], /, run: Run | None = None) -> Probabilities:
+        """What the softmax reads, in the order of the labels; passes by `run`, where it is given."""
+        run = run or self._run_here
+        tokenised, cut = self.tokens(texts)
         self.truncated += cut
         # Different spellings may read the same to the model; each reading is computed once.
         distinct: dict[Tokens, int] = {}
@@ -126,7 +134,7 @@ class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
         for batch in Passes(self, like_length(lengths, self.max_tokens, most=most)):
             with batch as group:
                 started = time.perf_counter()
-                logits[group] = self._run([readings[i] for i in group], batch.width).numpy()
+                logits[group] = run([readings[i] for i in group], batch.width)
                 real, spent = sum(lengths[i] for i in group), time.perf_counter() - started
                 self.meter.add(len(group), real, len(group) * batch.width - real, spent)
         scores = logits[which]
@@ -165,23 +173,27 @@ class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
         first: list[Any] = [pair[0] for pair in pairs] or list(texts)
         return first, [pair[1] for pair in pairs] or None
 
-    def _tokenise(self, texts: Sequence[TextValue]) -> tuple[list[Tokens], int]:
+    def tokens(self, texts: Sequence[TextValue], /) -> tuple[list[Tokens], int]:
+        """What the model reads of each text, and how many texts were too long for it."""
         if (reader := self._stretches(texts)) and (known := reader.ids([str(text) for text in texts])):
             return [(ids, ()) for ids in known[0]], known[1]
         return tokenise(self.tokenizer, *self._fields(texts), self.max_length)
 
+    def _run_here(self, tokenised: Sequence[Tokens], width: int) -> Any:
+        return self._run(tokenised, width).numpy()
+
     def _run(self, tokenised: Sequence[Tokens], width: int) -> Any:
         """The logits of token sequences of one width."""
         with answering(self.model):
-            inputs = to_device(tensors(tokenised, width, self._padding_id or 0), self.model)
+            inputs = to_device(tensors(tokenised, width, self.padding_id or 0), self.model)
             return to_host(self.model(**inputs).logits).double()
 
     def _hides_padding(self) -> bool:
         """Whether padding behind a mask leaves this model's answers alone; tried out when first asked."""
         if self._padding_is_hidden is None:
             self._padding_is_hidden = False
-            if self._padding_id is not None:
-                (specimen,), _ = self._tokenise([SPECIMEN])
+            if self.padding_id is not None:
+                (specimen,), _ = self.tokens([SPECIMEN])
                 length = len(specimen[0])
                 with contextlib.suppress(Exception):
                     plain, padded = (self._run([specimen], width) for width in (length, length + 9))
@@ -197,9 +209,14 @@ def load(
     max_length: int = 0,
     max_tokens: int = 0,
     name: str = "",
-) -> HuggingFaceVictim:
+    backend: str = TORCH,
+) -> HuggingFaceVictim | CompiledVictim:
     """`FOLDER` or `ORGANISATION/NAME`; `max_length=0` means as long as the model reads"""
     require_not_negative(max_length=max_length, max_tokens=max_tokens)
+    if backend != TORCH:
+        from unfooled.victims.torch.compiled import compiled, require_backend
+
+        require_backend(backend)
     path = Path(rest).expanduser()
     local = path.is_dir()
     if local and not (path / "config.json").is_file():
@@ -221,7 +238,7 @@ def load(
         # Decoders look for the last token that is not padding; there is none here, so any will do.
         padding = loaded.tokenizer.pad_token_id
         loaded.model.config.pad_token_id = padding if padding is not None else -1
-    return HuggingFaceVictim(
+    victim = HuggingFaceVictim(
         loaded.model,
         loaded.tokenizer,
         labels=labels,
@@ -230,6 +247,7 @@ def load(
         max_length=max_length,
         max_tokens=max_tokens,
     )
+    return victim if backend == TORCH else compiled(victim, backend)[backend]
 
 
 def require_classes(config: Any, name: str) -> None:
