@@ -167,10 +167,10 @@ _PAPER = FirebertSizes(
     test=replace(_MNLI, split="validation_mismatched"),
     family="bert",
     base=settings(body="bert-base-uncased", epochs=5, batch=32, lr=2e-5, decay=0.0, max_length=128),
-    retune=settings(start="body", epochs=5, batch=32, lr=2e-5, seed=1),
+    retune=settings(start="body", epochs=5, batch=32, lr=2e-5, seed=10),
     fact=settings(
         start="body", epochs=5, batch=7, lr=2e-5, words=9, candidates=10, alternatives=4,
-        similarity="filter", multiplier=12, encoder="use",
+        similarity="filter", multiplier=12, encoder="use", seed=20,
     ),
     five=settings(words=1, sigma=8.14, copies=8, vote="mean-logits"),
     fuse=settings(
@@ -182,6 +182,7 @@ _PAPER = FirebertSizes(
     counts=FirebertCounts(
         premade=9832, clean=9832, few=9832, shown=None, plain=1000, voting=1000, averaged=(2, 8, 32), draws=15
     ),
+    seeds=2,
 )  # fmt: skip
 
 _N = _SMALL.counts

@@ -174,6 +174,7 @@ _PAPER = SelfAttentiveSizes(
     of=1000,
     words=10_000,
     draws=1000,
+    seeds=_SMALL.seeds,
 )
 
 _HOW = (
