@@ -142,6 +142,7 @@ class Paper:
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
     artefacts: tuple[str, ...] = ()  # paragraphs on numbers of the paper that are none
+    examples: tuple[str, ...] = ()  # runs that texts are shown of
 
 
 def require_scale(name: str) -> Scale:

@@ -390,6 +390,13 @@ PAPER = Paper(
     citation="Garg, Ramakrishnan 2020, EMNLP, arXiv:2004.01970",
     plan=by_scale(stages, _SMOKE, (_SMALL, _HOW, _WHY), _PAPER, _HOW_PAPER, substitutions=_SUBSTITUTIONS),
     claims=CLAIMS,
+    examples=(
+        "trec-bert-tf",
+        "trec-bert-r",
+        "trec-bert-i",
+        "mr-bert-r",
+        "mr-bert-r-and-i",
+    ),
     tables=(
         _table("after", "Tables 1 and 2: accuracy under attack, %", 0),
         _table("measure", "Tables 1 and 2: average similarity of the texts found", 1),

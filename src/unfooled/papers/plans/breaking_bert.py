@@ -341,6 +341,10 @@ PAPER = Paper(
         substitutions=_SUBSTITUTIONS,
     ),
     claims=CLAIMS,
+    examples=(
+        "tweets-gradient",
+        "reviews-gradient",
+    ),
     tables=(
         Table(
             "The attack, and the same in random order",

@@ -325,6 +325,11 @@ PAPER = Paper(
     citation="Mein, Hartman, Morris 2020, arXiv:2008.04203",
     plan=plan,
     claims=CLAIMS,
+    examples=(
+        "base-attack",
+        "fact-attack",
+        "five-attack",
+    ),
     tables=_tables(),
     pictures=(
         Bars(

@@ -389,6 +389,11 @@ PAPER = Paper(
     citation="Attacks on RNN sentiment classifiers, 2017 (`lstm-jsma-imdb-2017`)",
     plan=by_scale(stages, _SMOKE, (_SMALL, _HOW, _WHY), _PAPER, _HOW_PAPER, substitutions=_SUBSTITUTIONS),
     claims=CLAIMS,
+    examples=(
+        "lstm-3",
+        "lstm-5",
+        "lstm-jsma",
+    ),
     tables=(
         Table(
             "Figure 8: accuracy of each model under each attack",

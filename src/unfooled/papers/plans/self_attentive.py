@@ -310,6 +310,13 @@ PAPER = Paper(
     citation="Hsieh, Cheng, Juan, Wei, Hsu, Hsieh 2019, ACL, pages 1520–1529",
     plan=plan,
     claims=CLAIMS,
+    examples=(
+        "sentiment-lstm-gs-gr",
+        "sentiment-lstm-gs-ec",
+        "sentiment-bert-gs-gr",
+        "sentiment-bert-gs-ec",
+        "entailment-bert-gs-ec",
+    ),
     tables=(
         _table("sentiment", "Table 1: success rates, sentiment (%)"),
         _table("entailment", "Table 5: success rates, entailment (%)"),
