@@ -241,18 +241,18 @@ def _drawn(every: int, most: int | None, seed: int) -> list[int]:
 @do.register(ChosenStage)
 def _chosen(stage: ChosenStage, runner: StageRunner, folder: Path) -> None:
     right: set[int] | None = None
-    accuracy = []
+    told: dict[str, dict[str, int]] = {}
     for model in stage.models:
         victim = runner.model(model)
         rows = runner.data(stage.data).aligned(victim.labels)
         examples = [row for row in take(rows, stage.of, seed=stage.seed) if not row.problem]
         said = answers(victim, [_value(example) for example in examples])
         mine = {example.key for example in examples if _right(said[_value(example)], example.label)}
-        accuracy.append(len(mine) / max(1, len(examples)))
+        told[f"right {model.stage}"] = {str(example.key): int(example.key in mine) for example in examples}
         right = mine if right is None else right & mine
     both = sorted(right or ())
     both = [both[place] for place in _drawn(len(both), stage.n, stage.seed)]
-    write_json(folder / NUMBERS, {"rows": both, "of": stage.of, "accuracy": accuracy}, indent=1)
+    write_json(folder / NUMBERS, {"rows": both, "of": stage.of, **told})
 
 
 def _right(answer: tuple[float, ...] | Exception, label: int) -> bool:

@@ -46,7 +46,7 @@ class Quantity:
         below             of those attacked: the true class is below one half, whether or not the label fell
         bleu, bleu-after, bleu-lost  of a translation: its BLEU, that after the attack, and their difference
     and of other stages the name of a list of numbers: fooled, carried, re, l1, attention, edited, theorem,
-    near.
+    near, `right MODEL`.
 
     `label` keeps rows of one class. `also`: right only if right in these runs too, which have the rows that
     were right. `without`: success, and none in these runs. A row that ended in an error there is left out.
