@@ -258,6 +258,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
     # Looks at a finished run that need more than its file; called with the run and the victim.
     "analysis": {
         "internals": "unfooled.internals.analysis:analyse",
+        "plane": "unfooled.internals.pca:project",
     },
     # What a finished run says in numbers.
     "summary": {

@@ -266,6 +266,15 @@ def test_of_a_review_letters_digits_and_blanks_are_left() -> None:
     assert clean("Don't!<br /><br />It's 4/10 -- dull.", "reviews").text == "Dont Its 410 dull"
 
 
+def test_a_review_can_be_cut_after_250_words() -> None:
+    words = [f"w{number}" for number in range(300)]
+    text = "  ".join([*words[:100], "...", *words[100:]])
+    cleaned = clean(text, "reviews,first-250")
+    assert cleaned.text == " ".join(words[:250])
+    assert cleaned.put_back(()) == text
+    assert clean(" ".join(words[:250]), "first-250").text == " ".join(words[:250])
+
+
 @pytest.mark.slow
 def test_the_strongest_words_of_the_lstm_paper(shared_data: Path) -> None:
     """Exactly its ten, in its order. They are of whole reviews: cut at 250 words, others come first."""

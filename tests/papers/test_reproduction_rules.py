@@ -243,6 +243,9 @@ def test_every_rule_can_hold_and_can_fail(name: str) -> None:
         assert {"holds", "does not hold"} <= seen, claim.name
 
 
+THE_PAPERS_OWN = {"nb-falls", "plane", "theorem"}  # data and model are what they were there
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_claim_names_what_it_stands_on(name: str) -> None:
     paper = find_paper(name)
@@ -251,7 +254,7 @@ def test_every_claim_names_what_it_stands_on(name: str) -> None:
     for claim in paper.claims:
         stands_on = {*claim.substitutions, *claim.decided_by}
         assert stands_on <= known, claim.name
-        assert stands_on or claim.needs or isinstance(claim.rule, EachAtMost), claim.name
+        assert stands_on or claim.needs or claim.name in THE_PAPERS_OWN, claim.name
         used |= stands_on
     assert used == known  # what no claim stands on stands in for nothing
 

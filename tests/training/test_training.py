@@ -104,6 +104,38 @@ def test_a_family_trains_and_its_folder_is_a_victim(tmp_path: Path, family: str,
     np.testing.assert_allclose(answers.sum(axis=1), 1)
 
 
+def word_vectors(folder: Path) -> Path:
+    """Random ones, of every word of the test sentences but one."""
+    words = sorted({word for example in singles(120) for word in example.text().string.split()})
+    rng = np.random.default_rng(0)
+    path = folder / "vectors.txt"
+    lines = [" ".join([word, *(f"{number:.4f}" for number in rng.normal(size=16))]) for word in words[1:]]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_an_svm_on_mean_vectors_says_what_one_says_that_reads_them(tmp_path: Path) -> None:
+    """What is saved reads words, each weighed by its vector: the same as a model of the means."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import SGDClassifier
+
+    from unfooled.resources.vectors import load_word_vectors
+    from unfooled.victims.sklearn.pipeline import load_skops
+
+    file = word_vectors(tmp_path)
+    options = {"features": "mean", "vectors": str(file), "seed": 3}
+    data = singles(120)
+    trained("svm", data, tmp_path / "svm", valid=0, options=options)
+    words, vectors = load_word_vectors(str(file))
+    texts = [example.text().value for example in data]
+    counts = CountVectorizer(vocabulary=words).fit_transform(texts).toarray()
+    means = counts @ vectors / np.maximum(1, counts.sum(axis=1, keepdims=True))
+    model = SGDClassifier(loss="hinge", alpha=1e-4, max_iter=1000, random_state=3)
+    expected = model.fit(means, [data.labels[example.label] for example in data]).decision_function(means)
+    found = load_skops(tmp_path / "svm" / "model.skops").decision_function(texts)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+
+
 def test_the_words_of_the_classes_are_learned(tmp_path: Path) -> None:
     for family, more in (
         ("naive-bayes", {}),

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from unfooled.data.contractions import CONTRACTIONS, SHORT_FORMS
@@ -162,6 +163,8 @@ _LONG = re.compile(r"([^\W\d_])\1{2,}", re.I)
 _SPACE = re.compile(r"\s+")
 _BREAK = re.compile(r"<br\s*/?>", re.I)
 _MARK = re.compile(r"[^A-Za-z0-9 ]+")
+_WORD = re.compile(r"\S+")
+_MOST_WORDS = 250
 
 
 def _entities(text: str) -> Iterator[Edit]:
@@ -233,6 +236,13 @@ def _spaces(text: str) -> Iterator[Edit]:
             yield (*found.span(), wanted)
 
 
+def _first_words(text: str) -> Iterator[Edit]:
+    """What comes after the 250th word is left out, as a model that reads no more would do."""
+    words = list(islice(_WORD.finditer(text), _MOST_WORDS))
+    if len(words) == _MOST_WORDS and words[-1].end() < len(text):
+        yield words[-1].end(), len(text), ""
+
+
 # In the order in which they are made: a link may hold an entity, a hashtag a word to mend.
 STEPS: dict[str, Step] = {
     "line-breaks": _breaks,
@@ -246,8 +256,9 @@ STEPS: dict[str, Step] = {
     "contractions": _table(CONTRACTIONS),
     "spelling": _spelling,
     "spaces": _spaces,
+    "first-250": _first_words,
 }
 GROUPS: dict[str, tuple[str, ...]] = {
-    "tweets": tuple(name for name in STEPS if name not in ("line-breaks", "marks")),
+    "tweets": tuple(name for name in STEPS if name not in ("line-breaks", "marks", "first-250")),
     "reviews": ("line-breaks", "marks", "spaces"),  # letters, digits and blanks are left
 }

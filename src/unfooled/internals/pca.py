@@ -40,6 +40,11 @@ class PcaProjection:
     largest: float  # share of the largest class: what guessing would reach
     skipped: int  # rows that cannot be used
 
+    @property
+    def near(self) -> NDArray[np.bool_]:
+        """Which rows lie nearest to their own class's mean."""
+        return np.asarray(_nearest_class(self.points, self.classes) == self.classes, dtype=np.bool_)
+
 
 def project(
     data: Dataset,

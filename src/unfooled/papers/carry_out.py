@@ -29,6 +29,7 @@ from unfooled.papers.stages import (
     FixtureStage,
     HardenStage,
     InsideStage,
+    PlaneStage,
     ShowStage,
     Stage,
     TrainStage,
@@ -240,18 +241,18 @@ def _drawn(every: int, most: int | None, seed: int) -> list[int]:
 @do.register(ChosenStage)
 def _chosen(stage: ChosenStage, runner: StageRunner, folder: Path) -> None:
     right: set[int] | None = None
-    accuracy = []
+    told: dict[str, dict[str, int]] = {}
     for model in stage.models:
         victim = runner.model(model)
         rows = runner.data(stage.data).aligned(victim.labels)
         examples = [row for row in take(rows, stage.of, seed=stage.seed) if not row.problem]
         said = answers(victim, [_value(example) for example in examples])
         mine = {example.key for example in examples if _right(said[_value(example)], example.label)}
-        accuracy.append(len(mine) / max(1, len(examples)))
+        told[f"right {model.stage}"] = {str(example.key): int(example.key in mine) for example in examples}
         right = mine if right is None else right & mine
     both = sorted(right or ())
     both = [both[place] for place in _drawn(len(both), stage.n, stage.seed)]
-    write_json(folder / NUMBERS, {"rows": both, "of": stage.of, "accuracy": accuracy}, indent=1)
+    write_json(folder / NUMBERS, {"rows": both, "of": stage.of, **told})
 
 
 def _right(answer: tuple[float, ...] | Exception, label: int) -> bool:
@@ -261,6 +262,19 @@ def _right(answer: tuple[float, ...] | Exception, label: int) -> bool:
 def _value(example: Example) -> TextValue:
     value: TextValue = example.text().value
     return value
+
+
+@do.register(PlaneStage)
+def _plane(stage: PlaneStage, runner: StageRunner, folder: Path) -> None:
+    found = registry.load("analysis", "plane")(runner.data(stage.data))
+    numbers = {
+        "near": {str(key): int(near) for key, near in zip(found.keys, found.near, strict=True)},
+        "points": found.points.tolist(),
+        "classes": found.classes.tolist(),
+        "labels": list(found.labels),
+        "explained": list(found.explained),
+    }
+    write_json(folder / NUMBERS, numbers)
 
 
 @do.register(TransferStage)
@@ -281,6 +295,9 @@ def _transfer(stage: TransferStage, runner: StageRunner, folder: Path) -> None:
 @do.register(InsideStage)
 def _inside(stage: InsideStage, runner: StageRunner, folder: Path) -> None:
     victim = cast(Any, runner.model(stage.model))
+    if (runner.done[stage.run].folder / NOTHING).is_file():
+        write_json(folder / NUMBERS, {}, indent=1)
+        return
     run = runner.done[stage.run].folder / RUN
     parts = ("attention", "embeddings", *(("theorem",) if stage.theorem else ()))
     told = registry.load("analysis", "internals")(run, victim=victim, only=parts, examples=0)

@@ -36,10 +36,11 @@ Examples:
   unfooled reproduce all --data ../data
   unfooled reproduce self-attentive --workers 4
   unfooled reproduce firebert --so-far
+  unfooled reproduce all --scale paper --dry-run
 \b
 Papers: lstm-jsma, self-attentive, firebert, bae, breaking-bert, or all of them.
 Scales: smoke (tiny models, minutes, numbers without meaning), small (two cores and the data sets of
-UNFOOLED_DATA, up to 90 minutes per paper), paper (the full protocol with models and data from the hub).
+UNFOOLED_DATA, some hours for all papers), paper (the full protocol with models and data from the hub).
 Everything is kept in WORK: repeat the command to go on after a stop.
 """
 
@@ -49,6 +50,7 @@ Everything is kept in WORK: repeat the command to go on after a stop.
     work: Path = option(Path("reproduction-work"), "Folder that keeps models, samples and runs.", "-w")
     out: Path = option(Path("reproduction"), "Folder of the pages.", "-o")
     so_far: bool = option(False, "Run nothing: judge what is finished, and write its page.")
+    dry_run: bool = option(False, "Run nothing: list what would be downloaded, and about how many hours.")
     workers: int | None = option(
         None, "Processes that share the stages. [default: 2 at the scale small, else 1]", min=1
     )
@@ -66,6 +68,8 @@ Everything is kept in WORK: repeat the command to go on after a stop.
         papers = [find_paper(name) for name in names]  # a wrong name must not show up later
         given: dict[str, Any] = {"scale": self.scale, "work": self.work, "out": self.out}
         given |= {"data": self.data, "so_far": self.so_far}
+        if self.dry_run:
+            return self._forecast()
         check(papers, **given)
         console = Console(stderr=True, quiet=self.json)
         found: list[Reproduction] = []
@@ -90,6 +94,38 @@ Everything is kept in WORK: repeat the command to go on after a stop.
         else:
             typer.echo(f"\nsummary: {self.out / SUMMARY}")
         return Exit.SOME_ERRORS if any(reproduction.errors for reproduction in found) else Exit.DONE
+
+    def _forecast(self) -> int:
+        """One forecast for all papers: what they share is done once."""
+        from unfooled.papers.forecast import forecast
+        from unfooled.papers.paper import require_scale
+        from unfooled.papers.plans import NAMES, find_paper
+        from unfooled.papers.runner import StageRunner
+
+        scale = require_scale(self.scale)
+        runner = StageRunner(self.work, self.data)
+        names = NAMES if self.paper == "all" else (self.paper,)
+        counted: set[str] = set()
+        told = {
+            name: forecast(find_paper(name).plan(scale).stages, runner, gpu=scale == "paper", counted=counted)
+            for name in names
+        }
+        if self.json:
+            typer.echo(json.dumps({name: found.to_dict() for name, found in told.items()}, indent=2))
+            return Exit.DONE
+        where = "one GPU" if scale == "paper" else "one core"
+        for name, found in told.items():
+            kinds = ", ".join(f"{kind} {hours:.1f}" for kind, hours in found.by_kind().items())
+            typer.echo(
+                f"{name}: {found.left} of {found.stages} stages to do, about {found.hours:.1f} hours of "
+                f"{where}" + (f" ({kinds})" if kinds else "")
+            )
+            for download in found.downloads:
+                typer.echo(f"  needs {download}")
+        if len(told) > 1:
+            hours = sum(found.hours for found in told.values())
+            typer.echo(f"together about {hours:.1f} hours of {where}")
+        return Exit.DONE
 
 
 class StageLines:

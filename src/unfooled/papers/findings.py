@@ -43,8 +43,10 @@ class Quantity:
         sample            of the texts shown that fooled another model: right
         upto:0.2          right after the attack, where more than 20 % changed words are not allowed
         few:5             of the successes: at most 5 words changed
+        below             of those attacked: the true class is below one half, whether or not the label fell
         bleu, bleu-after, bleu-lost  of a translation: its BLEU, that after the attack, and their difference
-    and of other stages the name of a list of numbers: fooled, carried, re, l1, attention, edited, theorem.
+    and of other stages the name of a list of numbers: fooled, carried, re, l1, attention, edited, theorem,
+    near, `right MODEL`.
 
     `label` keeps rows of one class. `also`: right only if right in these runs too, which have the rows that
     were right. `without`: success, and none in these runs. A row that ended in an error there is left out.
@@ -160,6 +162,10 @@ class Findings:
             found = {key: float(bool(value) and not won[key]) for key, value in found.items() if key in won}
         return found
 
+    def _is_partial(self, quantity: Quantity, by_seed: list[Values]) -> bool:
+        """Whether models of other seeds are there, but not all runs that it is made of were done on them."""
+        return len(by_seed) == 1 and again(quantity.stage, 1) in self.done
+
     def _measured(self, name: str, stage: AttackStage, wanted: str) -> Values:
         if not stage.measures or (self.done[name].folder / NOTHING).is_file():
             return {}
@@ -183,6 +189,8 @@ class Findings:
         Seeds are compared one by one; what was trained once is set beside each of the other's.
         """
         here, there = self.by_seed(first), self.by_seed(second)
+        if self._is_partial(first, here) or self._is_partial(second, there):
+            here, there = here[:1], there[:1]
         if paired is None:
             shared = len(here[0].keys() & there[0].keys())
             paired = shared >= 0.5 * min(len(here[0]), len(there[0])) and shared > 1
@@ -322,6 +330,8 @@ def value_of(result: Result, what: str) -> float | None:
             return float(len(result.edits)) if won else None
         case "share":
             return result.share if won else None
+        case "below":
+            return float(result.perturbed_probs[result.label] < 0.5) if attacked else None
         case "few":
             return float(len(result.edits) <= int(setting)) if won else None
         case "draws":

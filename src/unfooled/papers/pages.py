@@ -10,6 +10,7 @@ from typing import Any
 from unfooled.papers.carry_out import MODEL, seconds_of
 from unfooled.papers.claims import LEVEL, Claim, Judgement, rows_in_words
 from unfooled.papers.document import Block, Bullets, Grid, Heading, Image, Paragraph
+from unfooled.papers.examples import examples
 from unfooled.papers.findings import Findings, shown
 from unfooled.papers.paper import Cell, Paper, Plan, Scale, Table
 from unfooled.papers.stages import AttackStage, ChosenStage, HardenStage, ShowStage, TrainStage
@@ -72,6 +73,7 @@ def page(
         blocks += [Heading("Artefacts of the paper"), *(Paragraph(artefact) for artefact in paper.artefacts)]
     if pictures:
         blocks += [Heading("Figures"), *(Image(path, title) for title, path in pictures)]
+    blocks += examples(paper.examples, findings)
     blocks += [
         Heading("Settings"),
         Bullets(plan.settings),

@@ -120,7 +120,16 @@ class Confused:
     run: str
 
 
-Picture = Bars | Curves | Counts | Confused
+@dataclass(frozen=True)
+class Plane:
+    """Texts in the plane of a `PlaneStage`, coloured by class."""
+
+    name: str
+    title: str
+    stage: str
+
+
+Picture = Bars | Curves | Counts | Confused | Plane
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +142,7 @@ class Paper:
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
     artefacts: tuple[str, ...] = ()  # paragraphs on numbers of the paper that are none
+    examples: tuple[str, ...] = ()  # runs that texts are shown of
 
 
 def require_scale(name: str) -> Scale:

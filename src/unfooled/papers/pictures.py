@@ -8,7 +8,7 @@ from typing import Any
 
 from unfooled.metrics.outcomes import outcomes
 from unfooled.papers.findings import Findings, Quantity
-from unfooled.papers.paper import Bars, Confused, Counts, Curves, Picture
+from unfooled.papers.paper import Bars, Confused, Counts, Curves, Picture, Plane
 from unfooled.report.figures import PALETTE, canvas, draw_confusion, draw_words
 
 
@@ -20,6 +20,8 @@ def draw(picture: Picture, findings: Findings, folder: Path, prefix: str) -> Pat
         return _bars(picture, findings, stem)
     if isinstance(picture, Curves):
         return _curves(picture, findings, stem)
+    if isinstance(picture, Plane):
+        return _plane(picture, findings, stem)
     return _of_run(picture, findings, stem)
 
 
@@ -78,6 +80,24 @@ def _curves(picture: Curves, findings: Findings, stem: Path) -> Path | None:
             )
         axis.set_xlabel(picture.x_axis)
         _finish(axis, picture.title, picture.axis, shares=True)
+        axis.legend(frameon=False, fontsize=8)
+        return _save(figure, stem)
+
+
+def _plane(picture: Plane, findings: Findings, stem: Path) -> Path | None:
+    if picture.stage not in findings.done:
+        return None
+    told = findings.numbers(picture.stage)
+    with canvas(5.6, 4.4) as figure:
+        axis = figure.subplots()
+        for number, label in enumerate(told["labels"]):
+            mine = [point for point, of in zip(told["points"], told["classes"], strict=True) if of == number]
+            across, up = zip(*mine, strict=True) if mine else ((), ())
+            colour = PALETTE[number % len(PALETTE)]
+            axis.plot(across, up, ".", ms=3, alpha=0.5, color=colour, label=label)
+        first, second = (f"{100 * share:.1f} % of the variance" for share in told["explained"])
+        axis.set_xlabel(f"first component, {first}")
+        _finish(axis, picture.title, f"second component, {second}", shares=False)
         axis.legend(frameon=False, fontsize=8)
         return _save(figure, stem)
 

@@ -26,6 +26,7 @@ from unfooled.data.loading import VARIABLE, load_data
 from unfooled.defenses.saving import wrap
 from unfooled.errors import LockedError, UserError
 from unfooled.files import write_json
+from unfooled.metrics.measures import parse_measure
 from unfooled.papers import carry_out, translation
 from unfooled.papers.provenance import commit
 from unfooled.papers.stages import (
@@ -140,6 +141,11 @@ class StageRunner:
 
     def require_resources(self, stages: Sequence[Stage]) -> None:
         """Nor a missing resource. An attack that reads a stage's file is checked when that is there."""
+        if missing := self.missing_resources(stages):
+            raise not_here("this", missing)
+
+    def missing_resources(self, stages: Sequence[Stage]) -> list[str]:
+        """What these need and is not here, as far as that is known before anything is done."""
         missing: set[str] = set()
         for stage in stages:
             if isinstance(stage, TrainStage):
@@ -149,8 +155,9 @@ class StageRunner:
                 is_file(value) for _, value in (*stage.changes, *stage.everywhere)
             ):
                 missing |= set(missing_resources(self.recipe(stage).oracles()))
-        if missing:
-            raise not_here("this", sorted(missing))
+            if isinstance(stage, AttackStage):
+                missing |= set(missing_resources(_oracles_of(stage.measures)))
+        return sorted(missing)
 
     def look_up(self, stages: Sequence[Stage]) -> dict[str, Done]:
         """Those that are finished already, as far as what they need is. Nothing is run."""
@@ -272,6 +279,8 @@ class StageRunner:
             recipe = with_everywhere(recipe, name, value)
         if stage.order:
             recipe = with_everywhere(recipe, "importance", load_part("importance", stage.order))
+        if stage.candidates:
+            recipe = with_everywhere(recipe, "candidates", load_part("candidates", stage.candidates))
         for name, value in self.filled(stage.changes).items():
             recipe = with_setting(recipe, name, str(value))
         return recipe
@@ -343,6 +352,11 @@ def _make(folder: Path) -> None:
 def _rows_of(stage: Stage) -> list[Rows]:
     rows = getattr(stage, "data", None)
     return [rows] if isinstance(rows, Rows) else []
+
+
+def _oracles_of(measures: Sequence[str]) -> list[str]:
+    parsed = [parse_measure(name) for name in measures]
+    return [f"{measure.oracle}:{full.partition(':')[2]}" for measure, full in parsed if measure.oracle]
 
 
 def _plain(stage: Stage) -> Any:

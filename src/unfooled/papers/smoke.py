@@ -23,7 +23,14 @@ ATTENTION: Settings = settings(
 )
 WORDS: Settings = settings(vectors="none", epochs=2, embedding=8, min_count=1, lr=0.03)
 
-FILES = {"reviews": "reviews", "pairs": "pairs", "tweets": "tweets", "table": "table.json", "masked-lm": "lm"}
+FILES = {
+    "reviews": "reviews",
+    "pairs": "pairs",
+    "tweets": "tweets",
+    "table": "table.json",
+    "masked-lm": "lm",
+    "vectors": "vectors.txt",
+}
 
 _GOOD = ("superb", "great", "delightful", "charming", "funny", "moving")
 _BAD = ("awful", "dull", "terrible", "lame", "tedious", "boring")
@@ -51,6 +58,14 @@ def make(what: str, folder: Path) -> None:
             for word in group
         }
         (folder / FILES[what]).write_text(json.dumps(near), encoding="utf-8")
+    elif what == "vectors":
+        groups = (_GOOD, _BAD, _PLAIN, _THINGS)  # a direction for each, and one that tells words apart
+        lines = [
+            " ".join([word, *(str(float(at == number)) for at in range(len(groups))), str(place / 10)])
+            for number, group in enumerate(groups)
+            for place, word in enumerate(group)
+        ]
+        (folder / FILES[what]).write_text("\n".join(lines) + "\n", encoding="utf-8")
     elif what == "masked-lm":
         _language_model(folder / FILES[what])
     else:

@@ -137,6 +137,7 @@ class AttackStage(Stage):
     rows: str = ""
     fooled: bool = False
     order: str = ""  # another order of words, as for --importance
+    candidates: str = ""  # other replacements, as for --candidates
     measures: tuple[str, ...] = ()
     seed: int = 0
 
@@ -186,6 +187,13 @@ class InsideStage(Stage):
 
     def needs(self) -> tuple[str, ...]:
         return (self.run, *self.model.needs())
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaneStage(Stage):
+    """Bags of words in the plane of their two principal components: do the classes lie apart?"""
+
+    data: Rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,9 +29,13 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class SklearnFamily(ClassifierFamily):
-    """`build` gives the unfitted pipeline; it is fitted on texts and the names of their classes."""
+    """`build` gives the unfitted pipeline; it is fitted on texts and the names of their classes.
+
+    `learn` does both, where what is fitted is not yet what is saved.
+    """
 
     build: Callable[[Mapping[str, Value]], Any]
+    learn: Callable[[Mapping[str, Value], list[str], Any], Any] | None = None
 
     def require(self) -> None:
         with libraries_of("sklearn", "skops", "sklearn", needed_for=f"training {self.name}"):
@@ -39,7 +43,10 @@ class SklearnFamily(ClassifierFamily):
             from sklearn import feature_extraction, linear_model, naive_bayes, pipeline  # noqa: F401
 
     def fit(self, given: Fitting) -> dict[str, Any]:
-        return _fit(self.build(given.options), given)
+        return _fit(given, self.learn or self._learned)
+
+    def _learned(self, options: Mapping[str, Value], texts: list[str], names: Any) -> Any:
+        return self.build(options).fit(texts, names)
 
 
 def words_of(options: Mapping[str, Value]) -> dict[str, Any]:
@@ -47,7 +54,7 @@ def words_of(options: Mapping[str, Value]) -> dict[str, Any]:
     return {"ngram_range": (1, options["ngrams"]), "min_df": options["min_count"]}
 
 
-def _fit(pipeline: Any, given: Fitting) -> dict[str, Any]:
+def _fit(given: Fitting, learn: Callable[[Mapping[str, Value], list[str], Any], Any]) -> dict[str, Any]:
     """Fit, measure on the validation rows, write `model.skops`; returns the metrics."""
     import skops.io
 
@@ -59,9 +66,8 @@ def _fit(pipeline: Any, given: Fitting) -> dict[str, Any]:
         with warnings.catch_warnings():
             # The epochs are an option: reaching them is no news.
             warnings.filterwarnings("ignore", "Maximum number of iteration reached")
-            pipeline.fit(
-                [join_fields(text) for text in data.train.texts], names[data.train.labels].astype(str)
-            )
+            texts = [join_fields(text) for text in data.train.texts]
+            pipeline = learn(given.options, texts, names[data.train.labels].astype(str))
     except ValueError as error:
         # The last one: fewer rows than a word must occur in.
         if not any(said in str(error).lower() for said in ("vocabulary", "no terms", "than min_df")):

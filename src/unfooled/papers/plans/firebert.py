@@ -3,7 +3,7 @@
 Mein, Hartman, Morris: *FireBERT: Hardening BERT Classifiers Against Adversarial Attack*, 2020,
 arXiv:2008.04203. Stage names: `base`, `retuned`, `fact` are models; `NAME-attack` is TextFooler on a model,
 `NAME-active` what the model says of the last texts (a model of chance in fresh draws), `NAME-shown` clean and
-pre-made texts, `NAME-eot` the attack with averaged queries on what survived.
+pre-made texts, `NAME-eot`, `-eot-more` and `-eot-most` attacks with averaged queries on what survived.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from unfooled.papers.plans.firebert_plan import (
     TRAINING,
     VECTORS,
     VOTING,
+    averaged,
     plan,
 )
 
@@ -68,8 +69,7 @@ def _premade_above_control(name: str, paper: str, *more: str) -> Claim:
         paper,
         "texts that fooled the baseline, one draw, against the retuned control, row by row",
         _more(premade(name), premade("retuned"), TITLES[name], "retuned"),
-        substitutions=(*_ATTACKED, *more),
-        decided_by=(TRAINING,),  # it lowers the control alone
+        substitutions=(*_HARDENED, *more),
     )
 
 
@@ -88,8 +88,7 @@ CLAIMS = (
         "MNLI .800, IMDB .872 right (baseline .029, .002)",
         "texts that fooled the baseline, shown to FACT; more than half right",
         AtLeast(premade("fact"), 0.5, name="FACT"),
-        substitutions=_ATTACKED,
-        decided_by=(TRAINING,),
+        substitutions=_HARDENED,
     ),
     Claim(
         "premade-overfit",
@@ -147,7 +146,7 @@ CLAIMS = (
         "FIVE's gain under active attack survives averaged queries (our own check).",
         "–",
         "right under the plain and the averaging attacker, against the baseline",
-        _more(Q("five-active", also=("five-eot-active",)), active("base"), "FIVE with EOT", "baseline"),
+        _more(Q("five-active", also=averaged("five")), active("base"), "FIVE with EOT", "baseline"),
         substitutions=_EOT,
     ),
     Claim(
@@ -156,7 +155,7 @@ CLAIMS = (
         "–",
         "right under the plain and the averaging attacker, against FACT",
         _more(
-            Q("five-fact-active", also=("five-fact-eot-active",)),
+            Q("five-fact-active", also=averaged("five-fact")),
             active("fact"),
             "FIVE(FACT) with EOT",
             "FACT",
@@ -240,7 +239,7 @@ CLAIMS = (
         "FuSE's gain under active attack survives averaged queries (our own check).",
         "–",
         "right under the plain and the averaging attacker, against the baseline",
-        _more(Q("fuse-active", also=("fuse-eot-active",)), active("base"), "FuSE with EOT", "baseline"),
+        _more(Q("fuse-active", also=averaged("fuse")), active("base"), "FuSE with EOT", "baseline"),
         substitutions=(*_EOT, ALTERNATIVES),
     ),
 )
@@ -267,7 +266,7 @@ def _tables() -> tuple[Table, ...]:
     def attacked(name: str) -> tuple[Cell, ...]:
         before, after = _PAPER_ROWS[name][4:]
         run = f"{name}-attack"
-        eot = Q(f"{name}-active", also=(f"{name}-eot-active",)) if name in VOTING else None
+        eot = Q(f"{name}-active", also=averaged(name)) if averaged(name) else None
         return (
             Cell(before, Q(run, _BEFORE)),
             Cell(after, Q(run, _AFTER)),
@@ -326,6 +325,11 @@ PAPER = Paper(
     citation="Mein, Hartman, Morris 2020, arXiv:2008.04203",
     plan=plan,
     claims=CLAIMS,
+    examples=(
+        "base-attack",
+        "fact-attack",
+        "five-attack",
+    ),
     tables=_tables(),
     pictures=(
         Bars(
