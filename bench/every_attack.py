@@ -13,7 +13,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import itertools
 import json
+import random
 import sys
 import time
 from collections.abc import Sequence
@@ -21,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import environment as env
-from bench_data import read_rows, write_jsonl
+from bench_data import Row, read_rows, write_jsonl
 from protocol import one_thread
 
 if TYPE_CHECKING:
@@ -56,22 +58,53 @@ def command(arguments: Sequence[str]) -> tuple[int, str]:
     return int(code), out.getvalue() if code == 0 else err.getvalue()
 
 
+def right_for_all(models: Sequence[str], rows: Sequence[Row]) -> list[Row]:
+    """Of the first rows those that every model gets right: a row that is wrong at once tries no attack."""
+    from unfooled.victims.loading import load_victim
+
+    rows = rows[:100]
+    texts = [row.text for row in rows]
+    decided = [load_victim(model).predict(texts).argmax(axis=1) for model in models]
+    return [
+        row
+        for row, classes in zip(rows, zip(*decided, strict=True), strict=True)
+        if {*classes} == {row.label}
+    ]
+
+
+def write_parallel(source: Path, target: Path) -> None:
+    """Sentences of one pattern and the same in capitals: a translation that is learned in seconds."""
+    things = ["movie", "story", "actor", "film", "joke", "plot", "scene", "song", "book", "end", "man"]
+    kinds = ["good", "bad", "old", "young", "dark", "long", "great", "small"]
+    verbs = ["likes", "tells", "makes", "takes", "gives", "sees"]
+    sentences = [
+        f"the {kind} {one} {verb} the {other}"
+        for kind, one, verb, other in itertools.product(kinds, things, verbs, things)
+        if one != other
+    ]
+    random.Random(0).shuffle(sentences)
+    source.write_text("".join(f"{line}\n" for line in sentences[:1500]), encoding="utf-8")
+    target.write_text("".join(f"{line.upper()}\n" for line in sentences[:1500]), encoding="utf-8")
+
+
 def prepare(folder: Path) -> dict[str, list[str]]:
     """Victims, data and files that attacks read; what stands behind `unfooled attack` for each kind."""
     folder.mkdir(parents=True, exist_ok=True)
     victims = env.train_missing(env.resource("minilm"), ["mr", "lstm-mr", "minilm-mr"])
     reviews, pairs, learned = folder / "reviews.jsonl", folder / "pairs.jsonl", folder / "train.jsonl"
-    source, target = folder / "sentences.en", folder / "sentences.shout"
-    rows = [row for row in read_rows("mr", "test") if 8 <= len(row.text.split()) <= 20]
+    source, target = folder / "sentences.en", folder / "sentences.capitals"
+    models = [
+        f"sklearn:{victims / 'mr.skops'}",
+        *(f"hf:{victims / name}" for name in ("lstm-mr", "minilm-mr")),
+    ]
+    rows = right_for_all(models, [row for row in read_rows("mr", "test") if 8 <= len(row.text.split()) <= 20])
     write_jsonl(reviews, rows[:50])
     write_jsonl(learned, read_rows("mr", "train")[:2000])
     with pairs.open("w", encoding="utf-8") as file:
         for row in rows[:50]:
             line = {"premise": "what they say of it", "hypothesis": row.text, "label": row.label}
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    # It learns to write in capitals: translation enough for a command to have something to attack.
-    source.write_text("".join(f"{row.text}\n" for row in rows[:200]), encoding="utf-8")
-    target.write_text("".join(f"{row.text.upper()}\n" for row in rows[:200]), encoding="utf-8")
+    write_parallel(source, target)
     decider = folder / "decider.py"
     decider.write_text(DECIDER.format(model=victims / "mr.skops"), encoding="utf-8")
     words, trigger = folder / "words.json", folder / "trigger.json"
@@ -90,8 +123,9 @@ def prepare(folder: Path) -> dict[str, list[str]]:
         ),
         (
             translator,
-            ["train", "--model", "seq2seq-transformer", "--data", f"{source},{target}", "--epochs", "1"]
-            + ["--out", str(translator), "--restart"],
+            ["train", "--model", "seq2seq-lstm", "--data", f"{source},{target}", "--epochs", "8"]
+            + ["--hidden", "64", "--layers", "1", "--lr", "0.005", "--batch", "32", "--out", str(translator)]
+            + ["--restart"],
         ),
     ]
     for file, arguments in steps:
