@@ -194,6 +194,8 @@ def main() -> None:
         "tack-on": ["--set", f"search.words={args.work / 'words.json'}"],
         "strongest-words": ["--set", f"search.words={args.work / 'words.json'}"],
         "random": ["--set", f"search.vocabulary={args.work / 'words.json'}"],
+        # Its own keywords are words in the middle of a vocabulary larger than this translator's.
+        "targeted-keyword": ["--target", "MAN"],
         "breaking-bert": ["--only", "any"],  # else only texts of a class called negative
     }
     failed = commands = 0
