@@ -132,10 +132,10 @@ def stress(
     Example:
 
         >>> slow = ["textfooler@textattack", "bert-attack@textattack"]
-        >>> slow += ["bae-r@textattack", "bae-r-and-i@cosine"]
+        >>> slow += ["decision-learner@quick", "bae-r@textattack", "bae-r-and-i@cosine"]
         >>> result = unfooled.stress("fake", "reviews.csv", without=slow, out="runs/worst")
         >>> result.suite, [attack.attack for attack in result.attacks]
-        ('standard@2+changed', ['typos@random', 'bad-reorderings@textattack', 'deepwordbug@paper'])
+        ('standard@3+changed', ['typos@random', 'bad-reorderings@textattack', 'deepwordbug@paper'])
     """
     if out is None:
         with tempfile.TemporaryDirectory(prefix="unfooled-") as scratch:
