@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -189,3 +190,17 @@ def test_whoever_listens_to_a_module_hears_ordinary_passes() -> None:
     handle.remove()
     assert sum(texts for texts, _, _ in shapes) == len(victim.tokens(TEXTS)[0])
     assert victim._packs() is not None
+
+
+@pytest.mark.processor_only
+def test_several_threads_may_ask_one_model() -> None:
+    victim = tiny("bert", positions=40)
+    packed = victim._packs()
+    assert packed is not None
+    blocks = [
+        sorted(victim.tokens(texts)[0], key=lambda tokens: len(tokens[0])) for texts in (TEXTS, TEXTS[:5])
+    ]
+    expected = [packed.logits(block) for block in blocks]
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(packed.logits, blocks * 20))
+    assert all(torch.equal(one, other) for one, other in zip(found, expected * 20, strict=True))
