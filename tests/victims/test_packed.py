@@ -166,7 +166,7 @@ def test_a_model_that_cannot_count_to_the_end_of_a_pass_is_found_out() -> None:
     embeddings = victim.model.base_model.embeddings
     short = torch.zeros(400, 1)
 
-    class Counting(torch.nn.Module):
+    class Counting(torch.nn.Module):  # type: ignore[misc, name-defined]
         def forward(self, *args: Any, **kwargs: Any) -> Any:
             states = embeddings(*args, **kwargs)
             return states + short[: states.shape[1]].expand(states.shape[1], 1)

@@ -133,7 +133,7 @@ Examples:
             except CapReachedError as reached:
                 observer.stop()
                 saved = f": {observer.done} of {observer.total} examples are saved in {out}"
-                return capped(reached, saved if observer.total else "")
+                return capped(reached, saved if observer.total else f"; nothing in {out} was changed")
             except KeyboardInterrupt:
                 observer.stop()
                 return interrupted(f"{observer.done} of {observer.total} examples are saved in {out}")
