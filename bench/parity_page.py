@@ -39,7 +39,10 @@ MiniLM: with its padding patched TextAttack, too, asks about the texts of a step
 have since made MiniLM's passes faster on our side only, with the same texts asked:
 [linear layers by oneDNN](explanation/decisions/0011-linear-layers-by-onednn.md), and texts of several lengths
 in one pass. Where the tokens that MiniLM read are told, the figure is newer than these; the others are older.
-`–` means that it was not measured.
+*Each* is the same ratio for one token: random attacks ask about other texts on the two sides, and of so few
+sentences one that takes long on one side alone decides the first ratio. pso and leap come to 2.0 a token: the
+rest is luck, and with as many tokens as TextAttack reads pso would miss its 3. `–` means that it was not
+measured; hotflip attacks the LSTM only, and its seconds are those of the column before.
 """
 COLUMNS = (
     "theirs",
@@ -104,7 +107,10 @@ def speed(figures: dict[str, Any]) -> str:
         f"{theirs:,.{digits}f} / {ours:,.{digits}f} = **{theirs / ours:.1f}×** (n = {measured['examples']})"
     )
     read = [measured[side].get("tokens", {}).get("victim", 0) for side in ("textattack", "unfooled")]
-    return f"{told}, tokens {read[0]:,} / {read[1]:,}" if all(read) else told
+    if not all(read):
+        return told
+    per_token = theirs / read[0] / (ours / read[1])
+    return f"{told}, tokens {read[0]:,} / {read[1]:,}: {per_token:.1f}× each"
 
 
 def notes(row: Row, figures: dict[str, Any]) -> Iterator[str]:
