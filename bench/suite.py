@@ -17,7 +17,8 @@ new attack needs no old one measured again; an attack that is in both counts as 
 
 A suite that is chosen and counted on the same rows looks better than it is. So, beside the choice on all
 rows, one is made on every second row of each model and counted on the others, and the other way round;
-`--against` names suites that are counted on the same rows.
+`--against` names suites that are counted on the same rows, and `--chosen-on N` the number of rows on which
+they were chosen (a sample grows with `--limit`): they are counted on all rows and on those that came since.
 """
 
 from __future__ import annotations
@@ -239,6 +240,13 @@ def halves(runs: Measured) -> tuple[Measured, Measured]:
     return every_second(0), every_second(1)
 
 
+def without(runs: Measured, keys: Collection[int]) -> Measured:
+    return {
+        model: {name: each.only(each.queries.keys() - set(keys)) for name, each in found.items()}
+        for model, found in runs.items()
+    }
+
+
 def counted(runs: Measured, order: Sequence[str]) -> dict[str, Any]:
     """What a suite finds of all that any attack finds, and asks for each row, with 95 % intervals."""
     names = sorted({name for found in runs.values() for name in found})
@@ -350,6 +358,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="", help="in place of the one that each attack names")
     parser.add_argument("--label-map", nargs="*", default=[], metavar="DATA=MODEL")
     parser.add_argument("--against", nargs="*", default=[], help="suites to count on the same rows")
+    parser.add_argument("--chosen-on", type=int, default=0, help="rows on which those suites were chosen")
     parser.add_argument("--words", default="words.json", help="what `unfooled words` has written")
     parser.add_argument("--share", type=float, default=0.99)
     parser.add_argument("--workers", type=int, default=1)
@@ -373,9 +382,13 @@ def main() -> None:
     )
     runs = measurement.run(dict(model.split("=", 1) for model in options.models))
     found = summary(runs, choose(runs, options.share))
-    found["on all rows"] = {
-        name: counted(runs, [each.attack for each in load_suite(name).attacks]) for name in options.against
-    }
+    old = take(measurement.data, options.chosen_on, seed=0) if options.chosen_on else ()
+    chosen_on = {example.key for example in old}
+    for title, rows in ("on all rows", runs), ("on rows that came since", without(runs, chosen_on)):
+        found[title] = {
+            name: counted(rows, [each.attack for each in load_suite(name).attacks])
+            for name in options.against
+        }
     found["on other rows"] = verified(runs, options.share, options.against)
     (options.out / f"{options.kind}.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(found, indent=2))

@@ -83,3 +83,9 @@ def test_a_row_costs_what_was_asked_until_it_fell(bench: ModuleType) -> None:
     assert told["not measured"] == ["unknown"]
     assert told["found"][0] == 6 / 7
     assert told["found"][1] < 6 / 7 < told["found"][2]
+
+
+def test_rows_on_which_a_suite_was_chosen_can_be_left_out(bench: ModuleType) -> None:
+    measured = runs(bench, wide=({0, 1, 2, 3, 4, 5}, 10), other=({8}, 20))
+    told = bench.counted(bench.without(measured, {0, 1, 8, 9}), ["wide"])
+    assert (told["rows"], told["broken"], told["broken by all"]) == (6, 4, 4)
