@@ -321,7 +321,7 @@ def _rows(told: Sequence[dict[str, Any]]) -> str:
     )
     if same := [f"{found['rows']:,}" for found in told if found.get("same_export")]:
         note += (
-            f" The exports of the whole and of the joined run have the same bytes ({', '.join(same)} rows)."
+            f" The exports of the whole and of the joined run have the same bytes ({' and '.join(same)} rows)."
         )
     if "file_megabytes" in told[-1]:
         note += f" The file of {told[-1]['rows']:,} rows has {told[-1]['file_megabytes']:.0f} MB."
