@@ -358,6 +358,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="", help="in place of the one that each attack names")
     parser.add_argument("--label-map", nargs="*", default=[], metavar="DATA=MODEL")
     parser.add_argument("--against", nargs="*", default=[], help="suites to count on the same rows")
+    parser.add_argument("--absent", nargs="*", default=[], help="attacks to leave out of suites once more")
     parser.add_argument("--chosen-on", type=int, default=0, help="rows on which those suites were chosen")
     parser.add_argument("--words", default="words.json", help="what `unfooled words` has written")
     parser.add_argument("--share", type=float, default=0.99)
@@ -385,10 +386,13 @@ def main() -> None:
     old = take(measurement.data, options.chosen_on, seed=0) if options.chosen_on else ()
     chosen_on = {example.key for example in old}
     for title, rows in ("on all rows", runs), ("on rows that came since", without(runs, chosen_on)):
-        found[title] = {
-            name: counted(rows, [each.attack for each in load_suite(name).attacks])
-            for name in options.against
-        }
+        named = {name: [each.attack for each in load_suite(name).attacks] for name in options.against}
+        found[title] = {name: counted(rows, attacks) for name, attacks in named.items()}
+        if options.absent:
+            found[f"{title}, without {', '.join(options.absent)}"] = {
+                name: counted(rows, [attack for attack in attacks if attack not in options.absent])
+                for name, attacks in named.items()
+            }
     found["on other rows"] = verified(runs, options.share, options.against)
     (options.out / f"{options.kind}.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(found, indent=2))
