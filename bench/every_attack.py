@@ -1,10 +1,11 @@
-"""`unfooled attack --attack X` for every attack on five kinds of victims, a few rows each; says what fails.
+"""`unfooled attack --attack X` for every attack, in every version, on six kinds of victims; says what fails.
 
-    python bench/every_attack.py [ATTACK …] [--rows 5] [--budget 100]
+    python bench/every_attack.py [ATTACK …] [--victims sklearn lstm …] [--fitting] [--rows 1] [--budget 100]
 
-The victims: TF-IDF with logistic regression, an LSTM, a fine-tuned MiniLM, a function that only decides, and
-an LSTM that reads pairs. An attack that needs more than a victim shows must be refused with a remedy; any
-other must end without an error in any row. The commands run one after the other in this process.
+The victims: TF-IDF with logistic regression, an LSTM, a fine-tuned MiniLM, a function that only decides, an
+LSTM that reads pairs, and a small translator. An attack that needs more than a victim shows must be refused
+with a remedy; any other must end without an error in any row. With `--fitting` each attacks one victim only,
+the first that it fits, and nothing may be refused. The commands run one after the other in this process.
 """
 
 from __future__ import annotations
@@ -12,16 +13,22 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import itertools
 import json
+import random
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import environment as env
-from bench_data import read_rows, write_jsonl
+from bench_data import Row, read_rows, write_jsonl
 from protocol import one_thread
 
-FOLDER = env.HOME / "every"
+if TYPE_CHECKING:
+    from unfooled.core.recipe import Recipe
+
 DECIDER = """
 from unfooled.victims.loading import load_victim
 LABELS = ("negative", "positive")
@@ -51,22 +58,57 @@ def command(arguments: Sequence[str]) -> tuple[int, str]:
     return int(code), out.getvalue() if code == 0 else err.getvalue()
 
 
-def prepare() -> dict[str, list[str]]:
+def right_for_all(models: Sequence[str], rows: Sequence[Row]) -> list[Row]:
+    """Of the first rows those that every model gets right: a row that is wrong at once tries no attack."""
+    from unfooled.victims.loading import load_victim
+
+    rows = rows[:100]
+    texts = [row.text for row in rows]
+    decided = [load_victim(model).predict(texts).argmax(axis=1) for model in models]
+    return [
+        row
+        for row, classes in zip(rows, zip(*decided, strict=True), strict=True)
+        if {*classes} == {row.label}
+    ]
+
+
+def write_parallel(source: Path, target: Path) -> None:
+    """Sentences of one pattern and the same in capitals: a translation that is learned in seconds."""
+    things = ["movie", "story", "actor", "film", "joke", "plot", "scene", "song", "book", "end", "man"]
+    kinds = ["good", "bad", "old", "young", "dark", "long", "great", "small"]
+    verbs = ["likes", "tells", "makes", "takes", "gives", "sees"]
+    sentences = [
+        f"the {kind} {one} {verb} the {other}"
+        for kind, one, verb, other in itertools.product(kinds, things, verbs, things)
+        if one != other
+    ]
+    random.Random(0).shuffle(sentences)
+    source.write_text("".join(f"{line}\n" for line in sentences[:1500]), encoding="utf-8")
+    target.write_text("".join(f"{line.upper()}\n" for line in sentences[:1500]), encoding="utf-8")
+
+
+def prepare(folder: Path) -> dict[str, list[str]]:
     """Victims, data and files that attacks read; what stands behind `unfooled attack` for each kind."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     victims = env.train_missing(env.resource("minilm"), ["mr", "lstm-mr", "minilm-mr"])
-    reviews, pairs, learned = FOLDER / "reviews.jsonl", FOLDER / "pairs.jsonl", FOLDER / "train.jsonl"
-    rows = [row for row in read_rows("mr", "test") if 8 <= len(row.text.split()) <= 20]
+    reviews, pairs, learned = folder / "reviews.jsonl", folder / "pairs.jsonl", folder / "train.jsonl"
+    source, target = folder / "sentences.en", folder / "sentences.capitals"
+    models = [
+        f"sklearn:{victims / 'mr.skops'}",
+        *(f"hf:{victims / name}" for name in ("lstm-mr", "minilm-mr")),
+    ]
+    rows = right_for_all(models, [row for row in read_rows("mr", "test") if 8 <= len(row.text.split()) <= 20])
     write_jsonl(reviews, rows[:50])
     write_jsonl(learned, read_rows("mr", "train")[:2000])
     with pairs.open("w", encoding="utf-8") as file:
         for row in rows[:50]:
             line = {"premise": "what they say of it", "hypothesis": row.text, "label": row.label}
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    decider = FOLDER / "decider.py"
+    write_parallel(source, target)
+    decider = folder / "decider.py"
     decider.write_text(DECIDER.format(model=victims / "mr.skops"), encoding="utf-8")
-    words, trigger = FOLDER / "words.json", FOLDER / "trigger.json"
-    model = FOLDER / "pairs"
+    words, trigger = folder / "words.json", folder / "trigger.json"
+    model, translator = folder / "pairs", folder / "translator"
     steps = [
         (words, ["words", "--data", str(learned), "--out", str(words), "--force"]),
         (
@@ -78,6 +120,12 @@ def prepare() -> dict[str, list[str]]:
             model,
             ["train", "--model", "lstm", "--data", str(pairs), "--out", str(model), "--epochs", "1"]
             + ["--text-column", "premise,hypothesis", "--restart"],
+        ),
+        (
+            translator,
+            ["train", "--model", "seq2seq-lstm", "--data", f"{source},{target}", "--epochs", "8"]
+            + ["--hidden", "64", "--layers", "1", "--lr", "0.005", "--batch", "32", "--out", str(translator)]
+            + ["--restart"],
         ),
     ]
     for file, arguments in steps:
@@ -93,7 +141,22 @@ def prepare() -> dict[str, list[str]]:
         "minilm": ["--model", f"hf:{victims / 'minilm-mr'}", *texts, *named],
         "decisions": ["--model", f"{decider}:decide", *texts, *named],
         "pairs": ["--model", f"hf:{model}", "--data", str(pairs), "--text-column", "premise,hypothesis"],
+        "translator": ["--model", str(translator), "--data", f"{source},{target}"],
     }
+
+
+def fitting(recipe: Recipe) -> str:
+    """The first victim that shows what the attack needs."""
+    from unfooled.core.attack_list import DECISIONS, PROBABILITIES, TRANSLATIONS
+
+    needs = set(recipe.requires())
+    if TRANSLATIONS in needs:
+        return "translator"
+    if not needs:
+        return DECISIONS
+    if "attention" in needs:
+        return "minilm"
+    return "sklearn" if needs == {PROBABILITIES} else "lstm"
 
 
 def verdict(code: int, told: str, rows: int) -> str:
@@ -102,45 +165,55 @@ def verdict(code: int, told: str, rows: int) -> str:
         return "refused"
     if code:
         return f"exit {code}: {told.strip()[:200]}"
+    from unfooled.core.result import ATTACKED
+
     outcomes = json.loads(told)["counts"]
     if outcomes.get("error", 0):
         return f"errors: {outcomes}"
+    if not any(outcomes.get(outcome, 0) for outcome in ATTACKED):
+        return f"nothing attacked: {outcomes}"
     return "ok" if sum(outcomes.values()) == rows else f"rows missing: {outcomes}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("attacks", nargs="*")
-    parser.add_argument("--rows", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=1)
     parser.add_argument("--budget", type=int, default=100)
+    parser.add_argument("--victims", nargs="*", default=[], help="only these kinds")
+    parser.add_argument("--fitting", action="store_true", help="the first victim that fits, for each attack")
+    parser.add_argument("--work", type=Path, default=env.HOME / "every", help="victims, data and runs")
     args = parser.parse_args()
     one_thread()
-    from unfooled.core.attack_list import TRANSLATIONS, list_attacks
-    from unfooled.core.recipe import load_recipe
+    from unfooled.core.recipe import all_recipes, load_recipe
 
-    kinds = prepare()
-    attacks = args.attacks or [attack.name for attack in list_attacks() if attack.sight != TRANSLATIONS]
+    kinds = prepare(args.work)
+    attacks = [load_recipe(name) for name in args.attacks] or list(all_recipes())
     files = {
-        "uat": ["--set", f"search.trigger={FOLDER / 'trigger.json'}"],
-        "tack-on": ["--set", f"search.words={FOLDER / 'words.json'}"],
-        "strongest-words": ["--set", f"search.words={FOLDER / 'words.json'}"],
-        "random": ["--set", f"search.vocabulary={FOLDER / 'words.json'}"],
+        "uat": ["--set", f"search.trigger={args.work / 'trigger.json'}"],
+        "tack-on": ["--set", f"search.words={args.work / 'words.json'}"],
+        "strongest-words": ["--set", f"search.words={args.work / 'words.json'}"],
+        "random": ["--set", f"search.vocabulary={args.work / 'words.json'}"],
+        # Its own keywords are words in the middle of a vocabulary larger than this translator's.
+        "targeted-keyword": ["--target", "MAN"],
         "breaking-bert": ["--only", "any"],  # else only texts of a class called negative
     }
-    failed = 0
+    failed = commands = 0
     for attack in attacks:
         told = []
-        fills = any(oracle.startswith("fill:") for oracle in load_recipe(attack).oracles())
-        more = files.get(attack, []) + (TRIGRAM if fills else [])
+        fills = any(oracle.startswith("fill:") for oracle in attack.oracles())
+        more = files.get(attack.name, []) + (TRIGRAM if fills else [])
         started = time.process_time()
-        for kind, given in kinds.items():
-            arguments = ["attack", "--attack", attack, *given, *more, "--json", "--restart"]
+        chosen = [fitting(attack)] if args.fitting else args.victims or list(kinds)
+        for kind in chosen:
+            arguments = ["attack", "--attack", attack.full_name, *kinds[kind], *more, "--json", "--restart"]
             arguments += ["--first", str(args.rows), "--budget", str(args.budget)]
-            answer = verdict(*command([*arguments, "--out", str(FOLDER / "run")]), args.rows)
-            failed += answer not in ("ok", "refused")
+            answer = verdict(*command([*arguments, "--out", str(args.work / "run")]), args.rows)
+            failed += answer not in (("ok",) if args.fitting else ("ok", "refused"))
             told.append(f"{kind} {answer}")
-        print(f"{attack}: {'; '.join(told)} ({time.process_time() - started:.1f} s)", flush=True)
-    print(f"{len(attacks)} attacks, {len(attacks) * len(kinds)} commands, {failed} failed")
+            commands += 1
+        print(f"{attack.full_name}: {'; '.join(told)} ({time.process_time() - started:.1f} s)", flush=True)
+    print(f"{len(attacks)} attacks, {commands} commands, {failed} failed")
     sys.exit(bool(failed))
 
 

@@ -18,7 +18,8 @@ import argparse
 import json
 import random
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,27 @@ def keep_vectors() -> None:
     encoders.open_encoder = cache(lambda variant="": Kept(own(variant)))
 
 
+@contextmanager
+def clocked_fit() -> Iterator[list[float]]:
+    """Collects the CPU seconds of the fits made inside."""
+    from unfooled.runs import surrogate
+
+    own, spent = surrogate.fitted_for, []
+
+    def fitted_for(*args: Any, **named: Any) -> Any:
+        began = time.process_time()
+        try:
+            return own(*args, **named)
+        finally:
+            spent.append(time.process_time() - began)
+
+    surrogate.fitted_for = fitted_for
+    try:
+        yield spent
+    finally:
+        surrogate.fitted_for = own
+
+
 def measure(
     case: str,
     victim: str,
@@ -158,11 +180,13 @@ def measure(
     out = env.HOME / "fewer" / case.replace("/", "-")
     timed = case.endswith("/time") and not out.exists()
     began = time.process_time()
-    run = unfooled.attack(victim, data, recipe, out=out, limit=rows, **settings)
+    with clocked_fit() as fits:
+        run = unfooled.attack(victim, data, recipe, out=out, limit=rows, **settings)
     cpu = time.process_time() - began
     with closing(RunFile.read(run.path)) as file:
         counters = file.counters()
     told = figures(list(run.results())) | {"rows": rows, "cpu_seconds": round(cpu, 1) if timed else None}
+    told["fit_cpu_seconds"] = round(sum(fits), 1) if timed else None
     told["encoder"], told["data"] = encoder, data.stem
     told["fitting"] = counters.get("fitting", {}).get("asked", 0)
     told["explained"] = counters.get("fitting", {}).get("explained")

@@ -23,7 +23,10 @@ def main() -> None:
     page = PAGE.read_text(encoding="utf-8")
     before, rest = page.split(BEGIN)
     after = rest.split(END)[1]
-    PAGE.write_text(f"{before}{BEGIN}\n{table(cases)}\n{END}{after}", encoding="utf-8")
+    figures = table(cases)
+    if times := timed(cases):
+        figures += f"\n\n{times}"
+    PAGE.write_text(f"{before}{BEGIN}\n{figures}\n{END}{after}", encoding="utf-8")
     draw({name: case for name, case in cases.items() if "/textfooler@textattack/" in name})
 
 
@@ -54,6 +57,47 @@ def table(cases: dict[str, Any]) -> str:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def timed(cases: dict[str, Any]) -> str:
+    """CPU seconds of whole commands, the fit in full, and the texts that models were asked about."""
+    lines = [
+        "| victim, attack | way | n | CPU seconds | of them the fit | plain / this | victim's texts "
+        "| encoder's | queries of the fit | texts, with the share of the fit | plain / this |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    found = {name: case for name, case in cases.items() if case["cpu_seconds"]}
+    for name in sorted(found, key=lambda name: (name.rsplit("/", 2)[0], name.split("/")[2] != "plain")):
+        victim, attack, way, *rest = name.split("/")
+        case, plain = found[name], found.get("/".join([victim, attack, "plain", *rest]))
+        if plain is None:
+            continue
+        texts = passes(case)
+        cells = [
+            f"{victim}, {attack.split('@')[0]}",
+            way,
+            str(case["n"]),
+            f"{case['cpu_seconds']:.1f}",
+            "–" if (fit := case.get("fit_cpu_seconds")) is None else f"{fit:.1f}",
+            f"{plain['cpu_seconds'] / case['cpu_seconds']:.2f}",
+            f"{case['computed']['victim']:,}",
+            f"{encoded(case):,}",
+            f"{case['fitting']:,}",
+            f"{texts:,.0f}",
+            f"{passes(plain) / texts:.2f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) if len(lines) > 2 else ""
+
+
+def encoded(case: dict[str, Any]) -> int:
+    return sum(count for name, count in case["computed"].items() if name.startswith("encode:"))
+
+
+def passes(case: dict[str, Any]) -> float:
+    """Texts that the victim and the encoder computed, with the share of the fit of so many rows."""
+    share: float = case["fitting"] * case["rows"] / FITTED_FOR
+    return case["computed"]["victim"] + encoded(case) + share
 
 
 def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:

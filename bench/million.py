@@ -80,6 +80,9 @@ def measure(number: int, parts: int) -> dict[str, Any]:
             "each": shards,
         }
         print(number, "shards", found["shards"], flush=True)
+        # As many rows of its own as a shard of a tenth of the rows has: what differs follows from the whole.
+        found["small shard"] = attack(home, "small", "--shard", f"1/{10 * parts}")
+        found["small shard"]["rows"] = number // (10 * parts)
         names = [f"part-{n}" for n in range(1, parts + 1)]
         found["merge"] = run(home, "merge", *names, "--out", "joined")
         print(number, "merge", found["merge"], flush=True)

@@ -294,25 +294,38 @@ def _ray(told: dict[str, Any]) -> str:
 
 def _rows(told: Sequence[dict[str, Any]]) -> str:
     head = ("rows", "step", "CPU s", "CPU µs per row", "most memory, MB")
-    steps = ("one", "shards", "merge", "export one", "summary")
-    names = {"one": "attack, one file", "shards": "attack, 16 shards (sum; most)", "export one": "export"}
-    rows = [
-        (
-            f"{found['rows']:,}",
-            names.get(step, step),
-            f"{found[step]['cpu_seconds']:.1f}",
-            f"{1e6 * found[step]['cpu_seconds'] / found['rows']:.0f}",
-            f"{found[step]['megabytes']:.0f}",
-        )
-        for found in told
-        for step in steps
-        if step in found
-    ]
+    names = {
+        "one": "attack, one file",
+        "shards": "attack, 16 shards (sum; most of one)",
+        "small shard": "attack, one shard of 160",
+        "merge": "merge of 16 shards",
+        "export one": "export",
+        "summary": "summary",
+    }
+    rows = []
+    for found in told:
+        for step in (step for step in names if step in found):
+            seconds, number = found[step]["cpu_seconds"], found[step].get("rows", found["rows"])
+            rows.append(
+                (
+                    f"{number:,}" + ("" if number == found["rows"] else f" of {found['rows']:,}"),
+                    names[step],
+                    f"{seconds:.1f}",
+                    f"{1e6 * seconds / number:.0f}",
+                    f"{found[step]['megabytes']:.1f}",
+                )
+            )
     note = (
-        "\n`bench/million.py`: a victim that costs nothing and an attack of one query; start-up included."
-        " Steps that are not listed for a number of rows were not measured.\n"
+        "\n`bench/million.py`, one run each, on a loaded machine: a victim that costs nothing and an attack"
+        " of one query; start-up included. Steps that are not listed for a number of rows were not measured."
     )
-    return table(head, rows) + note
+    if same := [f"{found['rows']:,}" for found in told if found.get("same_export")]:
+        note += (
+            f" The exports of the whole and of the joined run have the same bytes ({' and '.join(same)} rows)."
+        )
+    if "file_megabytes" in told[-1]:
+        note += f" The file of {told[-1]['rows']:,} rows has {told[-1]['file_megabytes']:.0f} MB."
+    return table(head, rows) + note + "\n"
 
 
 def _jsma(found: dict[str, Any]) -> str:

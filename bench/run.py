@@ -1,6 +1,9 @@
 """`make bench`: TextAttack and Unfooled on the same victim, sentences, neighbours and encoder.
 
     python bench/run.py [--scenario NAME ...] [--examples N] [--blocks N] [--quick]
+    python bench/run.py --scenario NAME --explain
+
+With `--explain` nothing is measured: the differences that have no reason yet are looked at again.
 
 The scenarios `jsma`, `one-word`, `translation` and `switch` need no TextAttack: they compare with a plain
 loop or a bare pass; `startup` measures small attacks as a whole, in turns with another version.
@@ -111,18 +114,7 @@ def run_scenario(scenario: Scenario, args: argparse.Namespace, parts: Parts) -> 
     blocks = args.blocks or (2 if args.quick else scenario.blocks)
     file = env.sentences(scenario.data, block * blocks + WARM_UP)
     rows = read_jsonl(file)
-    common = ["--victim", parts.victims / scenario.victim, "--sentences", file, "--serve"]
-    theirs: list[object] = [parts.textattack, env.BENCH / "textattack_side.py", *common]
-    theirs += ["--nltk-data", parts.nltk, "--padding", scenario.padding]
-    theirs += ["--encoder", parts.body if scenario.encoder else "none"]
-    ours: list[object] = [sys.executable, env.BENCH / "unfooled_side.py", *common]
-    ours += ["--encoder", "resource" if scenario.encoder else "none"]
-    if scenario.masked_lm:
-        theirs += ["--masked-lm", parts.masked_lm]
-        ours += ["--masked-lm", parts.masked_lm]
-    else:
-        theirs += ["--neighbours", parts.neighbours]
-        ours += ["--neighbours", args.neighbours] if args.neighbours else []
+    theirs, ours = commands(scenario, args, parts, file)
     limit_before = raw_limit(scenario, file, args, parts)
     sides = {
         "textattack": start("textattack", theirs),
@@ -236,6 +228,47 @@ def start(name: str, command: list[object]) -> Side:
     )
 
 
+def commands(
+    scenario: Scenario, args: argparse.Namespace, parts: Parts, file: Path
+) -> tuple[list[object], list[object]]:
+    """What starts TextAttack's side, and ours without its attack and order."""
+    common = ["--victim", parts.victims / scenario.victim, "--sentences", file, "--serve"]
+    theirs: list[object] = [parts.textattack, env.BENCH / "textattack_side.py", *common]
+    theirs += ["--nltk-data", parts.nltk, "--padding", scenario.padding]
+    theirs += ["--encoder", parts.body if scenario.encoder else "none"]
+    ours: list[object] = [sys.executable, env.BENCH / "unfooled_side.py", *common]
+    ours += ["--encoder", "resource" if scenario.encoder else "none"]
+    if scenario.masked_lm:
+        theirs += ["--masked-lm", parts.masked_lm]
+        ours += ["--masked-lm", parts.masked_lm]
+    else:
+        theirs += ["--neighbours", parts.neighbours]
+        ours += ["--neighbours", args.neighbours] if args.neighbours else []
+    return theirs, ours
+
+
+def explain_again(
+    scenario: Scenario, known: dict[str, Any], args: argparse.Namespace, parts: Parts
+) -> dict[str, Any]:
+    """The same figures, with reasons for the differences that had none when they were measured."""
+    left = [found for found in known["agreement"]["differences"] if not found.get("reason")]
+    if not left:
+        return known
+    file = env.sentences(scenario.data, known["blocks"] * known["examples_per_block"] + WARM_UP)
+    theirs, ours = commands(scenario, args, parts, file)
+    others = [found["unfooled"] | {"index": found["index"]} for found in left]
+    if scenario.order != "constraints-first":
+        others = in_textattacks_order(ours, scenario, [other["index"] for other in others])
+    side = start("textattack", theirs)
+    for found, other, reason in zip(left, others, side.explain(others), strict=True):
+        found["reason"] = why(found, other, reason, scenario.order)
+        print(
+            f"{scenario.name}, example {found['index']}: {found['reason'] or 'no reason found'}", flush=True
+        )
+    side.close()
+    return known
+
+
 def raw_limit(
     scenario: Scenario, file: Path, args: argparse.Namespace, parts: Parts
 ) -> dict[str, Any] | None:
@@ -266,6 +299,7 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=0, help="examples per block")
     parser.add_argument("--blocks", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="few examples: to see that it works")
+    parser.add_argument("--explain", action="store_true", help="only explain differences that are left")
     parser.add_argument("--textattack-python", type=Path, help="an environment that exists already")
     parser.add_argument("--lstm", type=Path, help="LSTM folder for `jsma` in place of one trained here")
     parser.add_argument("--classifier", type=Path, help="MiniLM on MR for `switch` and `one-word`, likewise")
@@ -281,6 +315,12 @@ def main() -> None:
     file = args.out / "results.json"
     # Scenarios that are not run this time keep their last figures.
     results = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"scenarios": {}}
+    if args.explain and parts is not None:
+        for scenario in SCENARIOS:
+            if scenario.name in args.scenario and scenario.name in results["scenarios"]:
+                explain_again(scenario, results["scenarios"][scenario.name], args, parts)
+                save(args.out, results)
+        return
     results["machine"] = machine()
     results["data"] = data_source()
     results["victims"] = results.get("victims", {}) | trained()

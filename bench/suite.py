@@ -14,6 +14,11 @@ what the others leave standing, and N rows more of each model: what all attacks 
 and what these would ask of the other rows is estimated by the mean over the N. `--budget` caps the queries
 of each row. `--also FOLDER` adds what an earlier measurement of the same models and rows has found, so that a
 new attack needs no old one measured again; an attack that is in both counts as it is now.
+
+A suite that is chosen and counted on the same rows looks better than it is. So, beside the choice on all
+rows, one is made on every second row of each model and counted on the others, and the other way round;
+`--against` names suites that are counted on the same rows, and `--chosen-on N` the number of rows on which
+they were chosen (a sample grows with `--limit`): they are counted on all rows and on those that came since.
 """
 
 from __future__ import annotations
@@ -24,20 +29,21 @@ import json
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from unfooled.attacks.parts.goals import KeepLabel
 from unfooled.checks.illusions.wrappers import Wrapped
 from unfooled.checks.stress import stress
-from unfooled.checks.suites import Suite, SuiteAttack
+from unfooled.checks.suites import Suite, SuiteAttack, load_suite
 from unfooled.checks.worst_case import read_state
 from unfooled.core.recipe import all_recipes
 from unfooled.core.session import Settings
 from unfooled.core.victim import CLASSIFICATION, Probabilities, one_hot
 from unfooled.data.dataset import Dataset
 from unfooled.data.loading import load_data
+from unfooled.rates import mean_interval, wilson
 from unfooled.runs.file import RunFile
 from unfooled.runs.row_choice import take
 from unfooled.victims.loading import load_victim
@@ -65,6 +71,10 @@ class Found:
 
     broken: frozenset[int]
     queries: Mapping[int, float]
+
+    def only(self, keys: Collection[int]) -> Found:
+        asked = {key: count for key, count in self.queries.items() if key in keys}
+        return Found(self.broken.intersection(keys), asked)
 
     def estimated(self, right: Collection[int], sample: Collection[int]) -> Found:
         """With the mean over the sample as what it would ask of rows that it did not attack."""
@@ -132,15 +142,22 @@ def reached(runs: Measured, attacks: Sequence[str]) -> int:
 
 def cost(runs: Measured, order: Sequence[str]) -> float:
     """Queries if each attack of the order attacks only what still stands."""
-    total = 0.0
+    return sum(row_costs(runs, order))
+
+
+def row_costs(runs: Measured, order: Sequence[str]) -> list[float]:
+    """The same, row by row, one model after the other."""
+    costs: list[float] = []
     for found in runs.values():
+        spent = dict.fromkeys(sorted({key for each in found.values() for key in each.queries}), 0.0)
         fallen: set[int] = set()
         for name in order:
             if name in found:
-                asked = found[name].queries
-                total += sum(count for key, count in asked.items() if key not in fallen)
+                for key, count in found[name].queries.items():
+                    spent[key] += count if key not in fallen else 0
                 fallen |= found[name].broken
-    return total
+        costs += spent.values()
+    return costs
 
 
 def full_cost(runs: Measured) -> float:
@@ -210,6 +227,54 @@ def summary(runs: Measured, order: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def halves(runs: Measured) -> tuple[Measured, Measured]:
+    """Every second row that a model got right, and the others."""
+
+    def every_second(first: int) -> Measured:
+        kept = {}
+        for model, found in runs.items():
+            keys = set(sorted({key for each in found.values() for key in each.queries})[first::2])
+            kept[model] = {name: each.only(keys) for name, each in found.items()}
+        return kept
+
+    return every_second(0), every_second(1)
+
+
+def without(runs: Measured, keys: Collection[int]) -> Measured:
+    return {
+        model: {name: each.only(each.queries.keys() - set(keys)) for name, each in found.items()}
+        for model, found in runs.items()
+    }
+
+
+def counted(runs: Measured, order: Sequence[str]) -> dict[str, Any]:
+    """What a suite finds of all that any attack finds, and asks for each row, with 95 % intervals."""
+    names = sorted({name for found in runs.values() for name in found})
+    found, every = reached(runs, order), reached(runs, names)
+    costs = row_costs(runs, order)
+    return {
+        "suite": list(order),
+        "not measured": [name for name in order if name not in names],
+        "rows": len(costs),
+        "broken by all": every,
+        "broken": found,
+        "found": [found / max(1, every), *wilson(found, max(1, every))],
+        "queries a row": [sum(costs) / max(1, len(costs)), *mean_interval(costs)],
+        "share of queries": sum(costs) / max(1, full_cost(runs)),
+    }
+
+
+def verified(runs: Measured, share: float, against: Sequence[str]) -> list[dict[str, Any]]:
+    """Suites counted on the half of the rows on which none was chosen, for each half."""
+    first, second = halves(runs)
+    named = {name: [each.attack for each in load_suite(name).attacks] for name in against}
+    return [
+        {"chosen": counted(others, choose(own, share))}
+        | {name: counted(others, attacks) for name, attacks in named.items()}
+        for own, others in ((first, second), (second, first))
+    ]
+
+
 @dataclass(frozen=True)
 class Measurement:
     """Runs every attack that fits on every model; what is finished is read, not asked again."""
@@ -224,6 +289,7 @@ class Measurement:
     budget: int | None = None
     also: Sequence[Path] = ()
     decides: bool = False  # whether only the model's decision is told
+    label_map: Mapping[str, str] = field(default_factory=dict)  # for the models that have these labels
 
     def run(self, models: Mapping[str, str]) -> dict[str, dict[str, Found]]:
         """The quick attacks on all models first: what they say is worth having early."""
@@ -270,6 +336,7 @@ class Measurement:
             everywhere=self.everywhere,
             workers=self.workers,
             settings=Settings(budget=self.budget),
+            label_map=self.label_map if set(self.label_map.values()) <= set(victim.labels) else None,
         )
         print(f"{name}: n {result.n}, clean {result.clean.value:.1%}, worst {result.worst.value:.1%}")
         for attack, why in result.left_out:
@@ -288,6 +355,10 @@ def main() -> None:
     parser.add_argument("--attacks", nargs="*", default=[], help="only these; all that fit by default")
     parser.add_argument("--any-words", action="store_true", help="attacks that do not mind the meaning, too")
     parser.add_argument("--masked-lm", default="trigram")
+    parser.add_argument("--encoder", default="", help="in place of the one that each attack names")
+    parser.add_argument("--label-map", nargs="*", default=[], metavar="DATA=MODEL")
+    parser.add_argument("--against", nargs="*", default=[], help="suites to count on the same rows")
+    parser.add_argument("--chosen-on", type=int, default=0, help="rows on which those suites were chosen")
     parser.add_argument("--words", default="words.json", help="what `unfooled words` has written")
     parser.add_argument("--share", type=float, default=0.99)
     parser.add_argument("--workers", type=int, default=1)
@@ -301,14 +372,24 @@ def main() -> None:
         folder=options.out / options.kind,
         limit=options.limit,
         sample=options.sample,
-        everywhere={"masked_lm": options.masked_lm, "words": options.words},
+        everywhere={"masked_lm": options.masked_lm, "words": options.words}
+        | ({"encoder": options.encoder} if options.encoder else {}),
         workers=options.workers,
         budget=options.budget,
         also=options.also,
         decides=options.kind == "decisions",
+        label_map=dict(pair.split("=", 1) for pair in options.label_map),
     )
     runs = measurement.run(dict(model.split("=", 1) for model in options.models))
     found = summary(runs, choose(runs, options.share))
+    old = take(measurement.data, options.chosen_on, seed=0) if options.chosen_on else ()
+    chosen_on = {example.key for example in old}
+    for title, rows in ("on all rows", runs), ("on rows that came since", without(runs, chosen_on)):
+        found[title] = {
+            name: counted(rows, [each.attack for each in load_suite(name).attacks])
+            for name in options.against
+        }
+    found["on other rows"] = verified(runs, options.share, options.against)
     (options.out / f"{options.kind}.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(found, indent=2))
 

@@ -61,7 +61,8 @@ def _mode() -> Any:
             fits(input)
             and fits(weight)
             and weight.dim() == 2
-            and (bias is None or (fits(bias) and bias.dim() == 1))
+            and weight.numel()  # of nothing it makes an error
+            and (bias is None or (fits(bias) and bias.shape == weight.shape[:1] and bias.is_contiguous()))
             and input.shape[-1:] == weight.shape[1:]  # else torch itself says what is wrong
             and torch.is_inference_mode_enabled()  # it knows no gradients
             and not torch.is_autocast_enabled("cpu")

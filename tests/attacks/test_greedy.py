@@ -38,6 +38,7 @@ OTHER = {
     "replacement.py",
     "search.py",
     "together.py",
+    "typos.py",
     "undoing.py",
 }
 

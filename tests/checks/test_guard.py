@@ -391,6 +391,29 @@ def test_an_attack_is_left_after_a_wave_of_which_nothing_falls(tmp_path: Path) -
     assert every.passed.value == result.passed.value
 
 
+def test_a_wave_of_errors_ends_no_attack(tmp_path: Path) -> None:
+    failed: list[str] = []
+
+    def falters(texts: Sequence[str]) -> list[list[float]]:
+        """It reads no invisible characters, and fails on the first eight rows that have any."""
+        for text in texts:
+            if "\u200b" in text and len(set(failed) - {text[-2:]}) < 8:
+                failed.append(text[-2:])
+                raise ValueError("cannot read this")
+        return answer(texts)
+
+    victim = Filter(FunctionVictim(falters, labels=LABELS), ["abuse"])
+    data = rows(victim, [(f"you are vile today, number {n}", "abuse") for n in range(10, 50)] + ROWS[4:])
+    only = Suite(
+        name="toy", version="6", summary="", attacks=(SuiteAttack("smuggle-zero-width@space"),), wave=8
+    )
+    result = guard(victim, data, out=tmp_path, suite=only, cures=False)
+    (rung,) = result.rungs
+    assert rung.errors > 0
+    assert rung.left == 0
+    assert rung.works == 40 - rung.errors
+
+
 def test_a_ladder_in_waves_is_of_a_fixed_number_of_rows(tmp_path: Path) -> None:
     victim = toy()
     guard(victim, rows(victim, MANY), out=tmp_path, suite=IN_WAVES, cures=False, limit=20)

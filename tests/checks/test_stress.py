@@ -430,7 +430,7 @@ def test_the_suite_follows_the_victim() -> None:
     class Deciding(ToyVictim):
         capabilities = frozenset()
 
-    assert fitting_suite(ToyVictim()).full_name == "standard@2"
+    assert fitting_suite(ToyVictim()).full_name == "standard@3"
     assert fitting_suite(Deciding()).full_name == "decisions@3"
     assert load_suite("whitebox@1").needs == ("probabilities", "gradients")
     with pytest.raises(UnknownNameError, match="standard@7"):
@@ -451,13 +451,19 @@ def test_a_version_attacks_the_same_way_for_ever() -> None:
     second = ["typos@random", "bert-attack@textattack", "bad-reorderings@textattack"]
     second += ["textfooler@textattack", "deepwordbug@paper", *last]
     assert [member.attack for member in load_suite("standard@2").attacks] == second
+    third = [*second[:2], "decision-learner@quick", *second[2:]]
+    assert [member.attack for member in load_suite("standard@3").attacks] == third
+    seeing = [*second[:2], "gbda@neighbours", *second[2:]]
+    assert [member.attack for member in load_suite("whitebox@2").attacks] == seeing
+    seeing = ["fd@openattack", *third[:3], "gbda@neighbours", *third[3:]]
+    assert [member.attack for member in load_suite("whitebox@3").attacks] == seeing
 
 
 def test_suites_are_made_of_attacks_that_exist_and_need_no_more_than_they_say() -> None:
     names = [suite.full_name for suite in all_suites()]
     ladders = ["ladder@2", "ladder@program-2", "ladder@decisions-2", "ladder@program-decisions-2"]
     ladders += ["ladder@1", "ladder@program", "ladder@decisions", "ladder@program-decisions"]
-    tables = ["standard@2", "standard@1", "whitebox@2", "whitebox@1"]
+    tables = ["standard@3", "standard@2", "standard@1", "whitebox@3", "whitebox@2", "whitebox@1"]
     assert names == ["decisions@3", "decisions@2", "decisions@1", *ladders, *tables]
     for suite in all_suites():
         for member in suite.attacks:

@@ -59,3 +59,33 @@ def test_a_share_of_what_is_found_is_enough(bench: ModuleType) -> None:
     told = bench.summary(measured, ["most"])
     assert told["found"] == 0.9
     assert told["attacks"]["rest"]["alone"] == 1
+
+
+def test_a_suite_is_counted_on_the_rows_on_which_it_was_not_chosen(bench: ModuleType) -> None:
+    # `even` breaks only rows that stand first, third …, so a choice on these knows nothing of the others.
+    measured = runs(bench, even=({0, 2, 4, 6, 8}, 10), odd=({1, 3, 5}, 30))
+    first, second = bench.halves(measured)
+    assert sorted(first["model"]["even"].queries) == [0, 2, 4, 6, 8]
+    assert first["model"]["odd"].broken == frozenset()
+    assert second["model"]["odd"].broken == {1, 3, 5}
+    on_second, on_first = bench.verified(measured, 0.99, [])
+    assert on_second["chosen"]["suite"] == ["even"]
+    assert (on_second["chosen"]["broken"], on_second["chosen"]["broken by all"]) == (0, 3)
+    assert on_second["chosen"]["queries a row"] == [10, 10, 10]
+    assert on_first["chosen"]["suite"] == ["odd"]
+    assert on_first["chosen"]["share of queries"] == 30 / (10 + 30)
+
+
+def test_a_row_costs_what_was_asked_until_it_fell(bench: ModuleType) -> None:
+    measured = runs(bench, wide=({0, 1, 2, 3, 4, 5}, 10), other=({8}, 20))
+    assert bench.row_costs(measured, ["wide", "other"]) == [10] * 6 + [30] * 4
+    told = bench.counted(measured, ["wide", "unknown"])
+    assert told["not measured"] == ["unknown"]
+    assert told["found"][0] == 6 / 7
+    assert told["found"][1] < 6 / 7 < told["found"][2]
+
+
+def test_rows_on_which_a_suite_was_chosen_can_be_left_out(bench: ModuleType) -> None:
+    measured = runs(bench, wide=({0, 1, 2, 3, 4, 5}, 10), other=({8}, 20))
+    told = bench.counted(bench.without(measured, {0, 1, 8, 9}), ["wide"])
+    assert (told["rows"], told["broken"], told["broken by all"]) == (6, 4, 4)

@@ -252,7 +252,7 @@ def test_help_loads_no_model_library() -> None:
 
 
 # Of one attack from the command line: whoever follows it through the package has this much to read.
-MOST_MODULES = 61
+MOST_MODULES = 63
 
 
 def test_one_attack_imports_what_it_uses(tmp_path: Path) -> None:

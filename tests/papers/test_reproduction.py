@@ -231,7 +231,7 @@ def test_resources_that_are_not_there_are_said_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UNFOOLED_CACHE", str(tmp_path / "cache"))
-    for name in ("mr", "trec", "imdb"):
+    for name in ("mr", "trec", "imdb", "mpqa", "subj"):
         (tmp_path / "data" / name).mkdir(parents=True)
     for paper, needed in (("bae", "masked-lm"), ("lstm-jsma", "glove-6b-50d")):
         with pytest.raises(ResourceError, match=needed) as error:

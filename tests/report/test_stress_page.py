@@ -108,7 +108,7 @@ def test_suites_are_listed_and_what_is_missing_is_said(tmp_path: Path) -> None:
     assert "  1. deepwordbug@textattack" in listed
     names = [suite["suite"] for suite in json.loads(unfooled("stress", "--list", "--json").stdout)]
     assert names == [suite.full_name for suite in all_suites()]
-    assert {"decisions@3", "ladder@1", "standard@2", "whitebox@2"} <= set(names)
+    assert {"decisions@3", "ladder@1", "standard@3", "whitebox@3"} <= set(names)
     assert "--model is missing" in unfooled("stress", code=2, cwd=tmp_path).stderr
     nothing = unfooled("leaderboard", str(tmp_path), code=2, cwd=tmp_path)
     assert "is no folder of `unfooled stress`" in nothing.stderr

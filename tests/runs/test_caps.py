@@ -148,7 +148,8 @@ def test_the_commands(tmp_path: Path, data: Path) -> None:
     assert 0 < left["finished"] < 60
     assert left["left"] == 60 - left["finished"]
     stopped = run_command(*common, "--max-cost", "1.5", code=5).stderr
-    assert "are saved in" in stopped
+    assert "nothing in" in stopped
+    assert "of 0 examples" not in stopped
     assert "higher --max-cost" in stopped
     run_command(*common, "--max-cost", "50")
     asked = sum(result.queries for result in unfooled.Run(tmp_path / "run").results())

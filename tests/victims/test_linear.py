@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from hypothesis import given  # noqa: E402
+from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from tiny_models import PIECES, victim_of  # noqa: E402
@@ -34,6 +34,7 @@ def layer(inputs: int, outputs: int, rows: int) -> list[Any]:
 
 
 @here
+@settings(deadline=None)
 @given(st.integers(1, 70), st.integers(1, 70), st.integers(1, 40), st.integers(1, 40))
 def test_a_row_has_the_same_bits_in_any_company(inputs: int, outputs: int, rows: int, some: int) -> None:
     x, weight, bias = layer(inputs, outputs, rows)
@@ -101,3 +102,19 @@ def test_a_victim_answers_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     fast = np.asarray(victim.predict(TEXTS))
     monkeypatch.setattr("unfooled.passes.fast_linear", nullcontext)
     assert np.allclose(fast, np.asarray(victim.predict(TEXTS)), atol=1e-5)
+
+
+@pytest.mark.parametrize("case", ["strided", "expanded", "one for all", "nothing to multiply"])
+def test_what_onednn_reads_otherwise_is_left_to_torch(case: str) -> None:
+    x, weight, bias = layer(24, 8, 5)
+    if case == "strided":
+        bias = torch.randn(16)[::2]
+    elif case == "expanded":
+        bias = torch.randn(1).expand(8)
+    elif case == "one for all":
+        bias = torch.randn(1)
+    else:
+        x, weight = x[:, :0], weight[:, :0]
+    with torch.inference_mode(), fast_linear():
+        found = linear(x, weight, bias)
+    assert torch.allclose(found, linear(x, weight, bias), atol=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -147,3 +148,59 @@ def test_the_encoder_gives_every_text_the_bits_of_its_own_pass() -> None:
     found = together(TEXTS)
     assert np.array_equal(found, [alone([text])[0] for text in TEXTS])
     assert together.meter.calls == 1
+
+
+@pytest.mark.processor_only
+def test_a_text_may_hold_the_name_of_the_padding() -> None:
+    texts = ["the <pad> film <pad> is good", "the film", "a film is very good and dull"]
+    together, alone = tiny("roberta", positions=60), tiny("roberta", positions=60, max_tokens=1)
+    assert any(together.padding_id in ids for ids, _ in together.tokens(texts)[0])
+    expected = np.concatenate([alone.raw_logits([text]) for text in texts])
+    assert np.array_equal(together.raw_logits(texts), expected)
+    assert together._packs() is not None
+
+
+@pytest.mark.processor_only
+def test_a_model_that_cannot_count_to_the_end_of_a_pass_is_found_out() -> None:
+    victim = tiny("bert", positions=400)
+    embeddings = victim.model.base_model.embeddings
+    short = torch.zeros(400, 1)
+
+    class Counting(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            states = embeddings(*args, **kwargs)
+            return states + short[: states.shape[1]].expand(states.shape[1], 1)
+
+    victim.model.base_model.embeddings = Counting()
+    texts = [" ".join(["film"] * length) for length in range(40)]
+    assert len(victim.raw_logits(texts)) == len(texts)
+    assert victim._packs() is None
+
+
+@pytest.mark.processor_only
+def test_whoever_listens_to_a_module_hears_ordinary_passes() -> None:
+    victim = tiny("bert", positions=40)
+    expected = victim.raw_logits(TEXTS)
+    assert victim._packs() is not None
+    shapes: list[tuple[int, ...]] = []
+    handle = victim.model.base_model.embeddings.register_forward_hook(
+        lambda module, args, found: shapes.append(tuple(found.shape))
+    )
+    assert np.array_equal(victim.raw_logits(TEXTS), expected)
+    handle.remove()
+    assert sum(texts for texts, _, _ in shapes) == len(victim.tokens(TEXTS)[0])
+    assert victim._packs() is not None
+
+
+@pytest.mark.processor_only
+def test_several_threads_may_ask_one_model() -> None:
+    victim = tiny("bert", positions=40)
+    packed = victim._packs()
+    assert packed is not None
+    blocks = [
+        sorted(victim.tokens(texts)[0], key=lambda tokens: len(tokens[0])) for texts in (TEXTS, TEXTS[:5])
+    ]
+    expected = [packed.logits(block) for block in blocks]
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(packed.logits, blocks * 20))
+    assert all(torch.equal(one, other) for one, other in zip(found, expected * 20, strict=True))

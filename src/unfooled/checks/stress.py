@@ -10,7 +10,7 @@ import hashlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -132,10 +132,10 @@ def stress(
     Example:
 
         >>> slow = ["textfooler@textattack", "bert-attack@textattack"]
-        >>> slow += ["bae-r@textattack", "bae-r-and-i@cosine"]
+        >>> slow += ["decision-learner@quick", "bae-r@textattack", "bae-r-and-i@cosine"]
         >>> result = unfooled.stress("fake", "reviews.csv", without=slow, out="runs/worst")
         >>> result.suite, [attack.attack for attack in result.attacks]
-        ('standard@2+changed', ['typos@random', 'bad-reorderings@textattack', 'deepwordbug@paper'])
+        ('standard@3+changed', ['typos@random', 'bad-reorderings@textattack', 'deepwordbug@paper'])
     """
     if out is None:
         with tempfile.TemporaryDirectory(prefix="unfooled-") as scratch:
@@ -414,7 +414,7 @@ class _Work:
                 record["seconds"] += time.monotonic() - began
                 self._keep()
             self._judge(bench, subject, rows, place, folder, _results_of(folder, rows))
-            if rest and not any(rows[key].settled for key in keys):
+            if rest and self._none_fell(rows, keys, place):
                 left = rest
                 break
         results = _results_of(folder, rows)
@@ -450,6 +450,11 @@ class _Work:
                 size = len(keys)  # a wave of few would say nothing
             yield set(keys[:size]), len(keys) - size
             keys, size = keys[size:], 2 * size
+
+    def _none_fell(self, rows: Mapping[int, AttackedRow], keys: Collection[int], place: int) -> bool:
+        """Of a wave that says something: rows on which the attack ended in an error say nothing."""
+        known = sum(rows[key].found.get(place) is not None for key in keys)
+        return known >= self.suite.wave and not any(rows[key].settled for key in keys)
 
     def _lot(self, key: int) -> bytes:
         """Which of rows that are equally near comes first."""

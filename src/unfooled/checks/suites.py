@@ -131,6 +131,16 @@ _THOROUGH = (SuiteAttack("bad-reorderings@textattack"), _SYNONYMS, _MORE_SPELLIN
 # The first of each is what the name alone means. Version 1: of the 17 attacks that there were.
 STANDARD = _by_version(
     _suite(
+        "standard@3",
+        "for a model that gives probabilities: typos, a language model, synonyms, hidden order",
+        *_QUICK,
+        # It breaks what the scores lead the others away from, and is what is left of the quick ones where
+        # there is no language model.
+        _BY_DECISIONS,
+        *_THOROUGH,
+        needs=_PROBABILITIES,
+    ),
+    _suite(
         "standard@2",
         "for a model that gives probabilities: typos, hidden order, synonyms, a language model",
         *_QUICK,
@@ -177,6 +187,16 @@ DECISIONS = _by_version(
     ),
 )
 WHITEBOX = _by_version(
+    _suite(
+        "whitebox@3",
+        "for a model that shows its gradients: synonyms and words moved along them, and as standard@3",
+        SuiteAttack("fd@openattack"),  # a dozen queries for most of what falls
+        *_QUICK,
+        _BY_DECISIONS,
+        SuiteAttack("gbda@neighbours"),
+        *_THOROUGH,
+        needs=_GRADIENTS,
+    ),
     _suite(
         "whitebox@2",
         "for a model that shows its gradients: words moved along them, and as standard@2",

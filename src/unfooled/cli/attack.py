@@ -132,7 +132,8 @@ Examples:
                 )
             except CapReachedError as reached:
                 observer.stop()
-                return capped(reached, f": {observer.done} of {observer.total} examples are saved in {out}")
+                saved = f": {observer.done} of {observer.total} examples are saved in {out}"
+                return capped(reached, saved if observer.total else f"; nothing in {out} was changed")
             except KeyboardInterrupt:
                 observer.stop()
                 return interrupted(f"{observer.done} of {observer.total} examples are saved in {out}")

@@ -215,7 +215,7 @@ class Prices(Command):
         0.0, "Price of a text that the victim is asked, in any currency.", min=0.0
     )
     price_per_token: float = option(0.0, "Price of a token: four characters of such a text.", min=0.0)
-    max_cost: float | None = option(None, "Stop before it costs more.", min=0.0)
+    max_cost: float | None = option(None, "Stop at this cost, within one batch of questions.", min=0.0)
     max_hours: float | None = option(None, "Stop after so many hours.", min=0.0)
 
     def caps(self) -> Caps | None:

@@ -24,7 +24,7 @@ def examples(runs: Sequence[str], findings: Findings) -> list[Block]:
     drawn = drawn_texts(found, findings)
     if not drawn:
         return []
-    labels = {name: findings.labels(name) for name in found}
+    labels = {name: findings.labels(name) for name, _ in drawn}  # a run without a row has none
     rows = []
     for name, result in drawn:
         before, after = (labels[name][int(np.argmax(p))] for p in (result.probs, result.perturbed_probs))

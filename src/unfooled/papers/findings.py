@@ -287,8 +287,8 @@ class PairedDifference:
         # The score interval is for differences of decisions.
         interval = paired_difference if decisions else interval_of_enough
         low, high = crossed_interval(by_seed, interval, confidence)
-        p = None
-        if decisions and scale == 1.0:
+        p = None  # of several seeds there is none: McNemar's test knows rows alone
+        if decisions and scale == 1.0 and len(by_seed) == 1:
             p = mcnemar(int((differences > 0).sum()), int((differences < 0).sum()))
         found = IntervalEstimate(float(differences.mean()), low, high, differences.size, unit, len(by_seed))
         return cls(*sides, found, True, p)

@@ -129,9 +129,7 @@ def _guided(
         restart=ways.restart,
         opened=opened,
         tell=tell,
-        afford=partial(
-            require_affordable, ways.caps, ways.queries or surrogate.QUERIES, sample, looked=ways.looked
-        ),
+        afford=partial(require_affordable, ways.caps, sample=sample, looked=ways.looked),
     )
     guided = surrogate.in_order(surrogate.guided_by_fitted(recipe, path, fitted), late)
     kept = surrogate.as_kept(guided)

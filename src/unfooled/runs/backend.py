@@ -41,7 +41,7 @@ class SameDecisions(NamedTuple):
 
     @property
     def enough(self) -> bool:
-        return self.same >= ENOUGH * self.asked
+        return self.asked > 0 and self.same >= ENOUGH * self.asked
 
     def __str__(self) -> str:
         return f"{self.same:,} of {self.asked:,} decisions ({_percent(self.same / max(1, self.asked))})"

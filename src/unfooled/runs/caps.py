@@ -89,7 +89,7 @@ class Caps:
 
 
 def require_affordable(
-    caps: Caps | None, queries: int, sample: Sequence[Example], *, looked: int = 0
+    caps: Caps | None, queries: int, *, sample: Sequence[Example], looked: int = 0
 ) -> None:
     """Refuse questions that are asked before the run begins and would, after so many texts that were looked
     at, cost more than it may."""

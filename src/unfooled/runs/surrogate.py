@@ -92,7 +92,7 @@ def fitted_for(
     restart: bool,
     opened: Mapping[str, Oracle | AsyncOracle],
     tell: Callable[[str], None],
-    afford: Callable[[], None] = lambda: None,
+    afford: Callable[[int], None] = lambda queries: None,
 ) -> LinearSurrogate:
     """The surrogate at that path, if it was fitted for the same attack; else a new one, put there, after
     `afford` had the chance to refuse. That of a run that is there is never replaced by another. Without
@@ -123,9 +123,9 @@ def fitted_for(
             f"{queries} answers of the victim are too few to fit a surrogate",
             f"give --surrogate-queries of at least {_FEW}, or leave --surrogate out",
         )
-    afford()
     if queries is None:
         queries = _wanted(recipe, victim, data, seed, opened)
+    afford(queries)
     tell(f"fitting a surrogate on up to {queries:,} answers of the victim")
     answered = _answers(recipe, victim, _sample(data, queries, seed), seed, queries, opened)
     texts = [copy.value for copies in answered for copy in copies]

@@ -7,7 +7,7 @@ option, but not to be asked of a text that already succeeds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -92,12 +92,14 @@ class PlannedSwap:
         together = max(1, _AT_ONCE // max(1, len(start.text.string)))
         gains: dict[Swap, float] = {}
         for first in range(0, len(places), together):
-            group = places[first : first + together]
-            options = yield from gather([self._options(a, start, place) for place in group])
-            swaps = [Swap(option.position, option.word) for found in options for option in found]
-            scored = yield from a.score([swap.made_in(start.text) for swap in swaps])
-            gains |= {swap: alone.score - start.score for swap, alone in zip(swaps, scored, strict=True)}
+            gains |= yield from self._gains_at(a, start, places[first : first + together])
         return {swap: gain for swap, gain in gains.items() if gain > 0}
+
+    def _gains_at(self, a: Attempt, start: Scored, places: Sequence[int]) -> Program[dict[Swap, float]]:
+        options = yield from gather([self._options(a, start, place) for place in places])
+        swaps = [Swap(option.position, option.word) for found in options for option in found]
+        scored = yield from a.score([swap.made_in(start.text) for swap in swaps])
+        return {swap: alone.score - start.score for swap, alone in zip(swaps, scored, strict=True)}
 
     def _options(self, a: Attempt, now: Scored, place: int) -> Program[list[NextText]]:
         options = yield from replacing(a, self.candidates)(now, place)

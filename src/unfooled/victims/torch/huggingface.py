@@ -40,7 +40,7 @@ from unfooled.victims.labels import settle_labels
 from unfooled.victims.torch import word_models as models
 from unfooled.victims.torch.hooks import make_steady
 from unfooled.victims.torch.noise import TorchNoise
-from unfooled.victims.torch.packed import PackedPasses
+from unfooled.victims.torch.packed import PackedPasses, is_watched
 from unfooled.victims.torch.pretrained import load_pretrained
 from unfooled.victims.torch.quiet import quiet
 from unfooled.victims.torch.tokens import Tokens, tensors, tokenise
@@ -198,6 +198,8 @@ class HuggingFaceVictim(TorchWords, TorchNoise, OnDevice, Reloadable):
 
     def _packs(self) -> PackedPasses | None:
         """How several lengths share a pass; None where they cannot. Tried out when first asked."""
+        if is_watched(self.model):  # for now
+            return None
         if not self._packing_tried:
             self._packing_tried = True
             (specimen,), _ = self.tokens([SPECIMEN])

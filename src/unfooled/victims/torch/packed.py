@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
+from threading import get_ident
 from typing import Any
 
 from unfooled.device import CPU, FULL
@@ -17,6 +18,7 @@ from unfooled.victims.torch.tokens import Tokens, tensors
 _ENCODERS = ("encoder", "transformer")
 # These count positions from behind the padding token's.
 SHIFTED = frozenset({"roberta", "xlm-roberta", "camembert", "longformer", "mpnet", "data2vec-text"})
+_LONGEST = 512  # tokens that a model reads, where it does not say
 
 
 @lru_cache(maxsize=1)
@@ -55,7 +57,7 @@ class PackedPasses:
         body = model.base_model
         self._encoder = next(part for name in _ENCODERS if (part := getattr(body, name, None)) is not None)
         config = model.config
-        self._first = (config.pad_token_id or 0) + 1 if config.model_type in SHIFTED else 0
+        self._padding = (config.pad_token_id or 0) if config.model_type in SHIFTED else None
 
     @classmethod
     def of(cls, model: Any, specimen: Tokens) -> PackedPasses | None:
@@ -66,6 +68,7 @@ class PackedPasses:
             or precision_of(model) != FULL
             or getattr(model.config, "_attn_implementation", "") != "sdpa"
             or not any(hasattr(body, name) for name in _ENCODERS)
+            or is_watched(model)
             or "position_ids" not in inspect.signature(model.forward).parameters
         ):
             return None
@@ -78,12 +81,16 @@ class PackedPasses:
         import torch
 
         ids, kinds = specimen
-        lengths = [len(ids), len(ids), len(ids) - 1, len(ids) - 2, len(ids) - 2, len(ids) - 2]
+        lengths = [len(ids), len(ids) - 1, len(ids) - 2]
         texts = [(ids[:length], kinds[:length]) for length in lengths]
-        together = self.logits(texts)
+        # More tokens than a text may have: some models cannot count so far.
+        longest = getattr(self._model.config, "max_position_embeddings", None) or _LONGEST
+        times = [2 * each + longest // sum(lengths) for each in (1, 2, 3)]
+        together = self.logits([text for text, many in zip(texts, times, strict=True) for _ in range(many)])
         with answering(self._model):
             alone = [self._model(**tensors([text], len(text[0]))).logits for text in texts]
-        return bool(torch.equal(together, torch.cat(alone)))
+        expected = [row for row, many in zip(alone, times, strict=True) for _ in range(many)]
+        return bool(torch.equal(together, torch.cat(expected)))
 
     def logits(self, tokenised: Sequence[Tokens]) -> Any:
         """Of texts that are sorted by their length."""
@@ -94,12 +101,16 @@ class PackedPasses:
         firsts = torch.tensor([0, *accumulate(lengths)][:-1])
         inputs = {
             "input_ids": torch.tensor([[number for ids, _ in tokenised for number in ids]]),
-            "position_ids": torch.cat([torch.arange(length) for length in lengths])[None] + self._first,
+            "position_ids": torch.tensor([[place for ids, _ in tokenised for place in self._places(ids)]]),
         }
         if tokenised[0][1]:
             inputs["token_type_ids"] = torch.tensor([[number for _, kinds in tokenised for number in kinds]])
 
+        asking = get_ident()
+
         def first_tokens(_module: Any, _args: Any, output: Any) -> Any:
+            if get_ident() != asking:  # an ordinary pass, or another's
+                return output
             output.last_hidden_state = output.last_hidden_state[0, firsts][:, None]
             return output
 
@@ -113,3 +124,27 @@ class PackedPasses:
         if not attention.used or len(found) != len(tokenised):
             raise NotImplementedError("a model without attention of the usual kind")
         return found
+
+    def _places(self, ids: Sequence[int]) -> Iterable[int]:
+        """The positions of a text's tokens. Models that count from behind the padding token's pass over it,
+        and a text may hold its name."""
+        if self._padding is None:
+            return range(len(ids))
+        counted = accumulate(number != self._padding for number in ids)
+        return (
+            self._padding + (place if number != self._padding else 0)
+            for number, place in zip(ids, counted, strict=True)
+        )
+
+
+def is_watched(model: Any) -> bool:
+    """Whether somebody listens to its modules or replaced what one does, and expects ordinary inputs."""
+    import torch
+
+    return any(
+        module._forward_hooks
+        or module._forward_pre_hooks
+        # Linear layers are ours: see `make_steady`.
+        or ("forward" in vars(module) and type(module) is not torch.nn.Linear)
+        for module in model.modules()
+    )
