@@ -320,9 +320,8 @@ def _rows(told: Sequence[dict[str, Any]]) -> str:
         " of one query; start-up included. Steps that are not listed for a number of rows were not measured."
     )
     if same := [f"{found['rows']:,}" for found in told if found.get("same_export")]:
-        note += (
-            f" The exports of the whole and of the joined run have the same bytes ({' and '.join(same)} rows)."
-        )
+        note += " The exports of the whole and of the joined run have the same bytes"
+        note += f" ({' and '.join(same)} rows)."
     if "file_megabytes" in told[-1]:
         note += f" The file of {told[-1]['rows']:,} rows has {told[-1]['file_megabytes']:.0f} MB."
     return table(head, rows) + note + "\n"

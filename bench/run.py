@@ -255,6 +255,9 @@ def explain_again(
     if not left:
         return known
     file = env.sentences(scenario.data, known["blocks"] * known["examples_per_block"] + WARM_UP)
+    rows = read_jsonl(file)
+    if any(rows[found["index"]].text != found["original"] for found in left):
+        raise SystemExit(f"{scenario.name}: measured on other rows than {data_source()} gives now")
     theirs, ours = commands(scenario, args, parts, file)
     others = [found["unfooled"] | {"index": found["index"]} for found in left]
     if scenario.order != "constraints-first":
