@@ -41,8 +41,9 @@ have since made MiniLM's passes faster on our side only, with the same texts ask
 in one pass. Where the tokens that MiniLM read are told, the figure is newer than these; the others are older.
 *Each* is the same ratio for one token: random attacks ask about other texts on the two sides, and of so few
 sentences one that takes long on one side alone decides the first ratio. pso and leap come to 2.0 a token: the
-rest is luck, and with as many tokens as TextAttack reads pso would miss its 3. `–` means that it was not
-measured; hotflip attacks the LSTM only, and its seconds are those of the column before.
+rest is luck, and with as many tokens as TextAttack reads pso would miss its 3: of our 4.41 seconds for two of
+its sentences 4.40 were spent in the victim. `–` means that it was not measured; hotflip attacks the LSTM
+only, and its seconds are those of the column before.
 """
 COLUMNS = (
     "theirs",
