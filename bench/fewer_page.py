@@ -14,6 +14,7 @@ PICTURE = ROOT / "docs" / "images" / "fewer-questions.svg"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 COLOURS = {"plain": "#777777", "surrogate": "#c0392b", "bisection": "#2471a3", "victim-first": "#117a65"}
 COLOURS |= {"surrogate-auto": "#e67e22"}
+ROWS = {"mr-fresh": "fresh", "reviews": "reviews"}
 RECIPES_OWN = "MiniLM"  # the encoder of the constraints where a case names no other
 
 
@@ -45,7 +46,7 @@ def table(cases: dict[str, Any]) -> str:
         cells = [
             f"{victim}, {attack.split('@')[0]}",
             way,
-            "fresh" if case.get("data") == "mr-fresh" else "earlier",
+            ROWS.get(case.get("data"), "earlier"),
             "none" if attack.startswith("deepwordbug") else case.get("encoder") or RECIPES_OWN,
             str(case["n"]),
             f"{case['success']:.1%} ({low:.1%} – {high:.1%})",
