@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from chat_server import ChatServer
@@ -18,13 +20,13 @@ from unfooled.checks.stress import stress
 from unfooled.checks.suites import Suite, SuiteAttack
 from unfooled.data.dataset import Dataset
 from unfooled.data.filtered import relabelled
-from unfooled.errors import CapReachedError, RunFileError, UserError
+from unfooled.errors import CapReachedError, RunFileError, UserError, VictimError
 from unfooled.runs.caps import Caps
 from unfooled.runs.purse import FILE, Purse
 from unfooled.runs.workers.where import Workers
 from unfooled.victims.filtering import Filter
 from unfooled.victims.function import FunctionVictim
-from unfooled.victims.http.openai import OpenAIVictim
+from unfooled.victims.http.openai import OpenAIVictim, TokenUsage
 
 LABELS = ("fine", "abuse")
 ROWS = [
@@ -126,6 +128,48 @@ def test_tokens_are_those_that_the_model_counts(tmp_path: Path) -> None:
         with_prompt.close()
     finally:
         server.stop()
+
+
+class Metered:
+    """Counts ten tokens for each answer; `boom` is none, after the texts before it were answered."""
+
+    def __init__(self) -> None:
+        self.usage = TokenUsage()
+        self.met = threading.Barrier(2, timeout=60)
+        self.failed = threading.Event()
+
+    def predict(self, texts: Sequence[str]) -> Any:
+        if "slow" in texts:
+            self.met.wait()
+        for text in texts:
+            if text in ("boom", "meet"):
+                if text == "meet":
+                    self.met.wait()
+                raise VictimError("no answer")
+            self.usage.add({"prompt_tokens": 9, "completion_tokens": 1})
+        if "slow" in texts:
+            assert self.failed.wait(60)
+        return np.array(answer(texts))
+
+
+def test_a_batch_that_failed_stays_paid(tmp_path: Path) -> None:
+    model: Any = Metered()
+    purse = Purse(tmp_path, Caps(per_token=1.0))
+    victim = Paying(model, purse)
+    victim.predict(["one", "two"])
+    assert purse.spent() == (2, 20)
+    with pytest.raises(VictimError):
+        victim.predict(["three", "four", "boom"])  # two of them were answered
+    assert purse.spent() == (5, 50)
+    victim.predict(["five"])  # pays for itself alone
+    assert purse.spent() == (6, 60)
+    other = threading.Thread(target=victim.predict, args=(["slow"],))
+    other.start()
+    with pytest.raises(VictimError):
+        victim.predict(["meet"])  # while another is out
+    model.failed.set()
+    other.join(60)
+    assert purse.spent() == (8, 80)
 
 
 def test_what_cannot_be_counted_is_refused(tmp_path: Path) -> None:

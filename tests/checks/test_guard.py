@@ -555,3 +555,23 @@ def test_a_model_behind_that_does_not_answer_is_refused_before_any_attack(tmp_pa
         silent = typed(*command, "--behind", nobody, code=2, cwd=tmp_path)
     assert "is the server running?" in silent.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_a_place_that_is_taken_is_refused_before_any_attack(tmp_path: Path) -> None:
+    (tmp_path / "reviews.csv").write_text("text,label\na superb film,positive\nso bad,negative\n")
+    for taken in ("safe", "other-retrained", "run/retrained"):
+        (tmp_path / taken).mkdir(parents=True)
+        (tmp_path / taken / "mine").write_text("")
+    command = ["guard", "--model", "fake", "--data", "reviews.csv", "--flag", "positive", "--out", "run"]
+    learns = ["--train-data", "reviews.csv"]
+    for more, told in (
+        (["--fix", "safe"], "safe is not empty (mine)\n  → name another folder with --fix"),
+        (["--fix", "reviews.csv"], "reviews.csv is a file\n  → name another folder with --fix"),
+        (["--fix", "run"], "--fix would replace run\n  → name another folder with --fix"),
+        (learns, "is not empty (mine)\n  → move it away, or name another --out"),
+        ([*learns, "--out", "new", "--fix", "other"], "other-retrained is not empty (mine)"),
+    ):
+        assert told in typed(*command, *more, code=2, cwd=tmp_path).stderr
+    assert not (tmp_path / "new").exists()
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["retrained"]
+    assert (tmp_path / "run" / "retrained" / "mine").is_file()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import skops.io
@@ -15,16 +16,20 @@ from sklearn.pipeline import make_pipeline
 import unfooled
 from command_line import unfooled as typed
 from unfooled.checks.cures import RETRAINED
-from unfooled.checks.guard import guard, read_guard
+from unfooled.checks.guard import by_class, guard, read_guard
 from unfooled.checks.mending import mend
 from unfooled.checks.retraining import MARK, Lesson, copy_model, learning, retrained
 from unfooled.checks.suites import Suite, SuiteAttack
+from unfooled.checks.worst_case import read_state
+from unfooled.core.session import Settings
 from unfooled.data.dataset import Dataset
 from unfooled.data.filtered import relabelled
 from unfooled.errors import UserError, VictimError
 from unfooled.report.guard import cure_rows
+from unfooled.runs.row_choice import take
 from unfooled.victims.filtering import Filter
 from unfooled.victims.function import FunctionVictim
+from unfooled.victims.loading import DEFENSE_FILE
 
 STARTS, PLACES = ("you are", "they are", "what a", "so very"), ("rome", "oslo", "bonn", "lima")
 WORDS = {"vile": "abuse", "scummy": "abuse", "kind": "other", "fine": "other", "good": "other"}
@@ -92,6 +97,41 @@ def test_what_cannot_be_trained_is_refused_before_any_attack(tmp_path: Path) -> 
     (tmp_path / "full" / "mine").write_text("")
     with pytest.raises(UserError, match="not empty"):
         copy_model(tmp_path / "run", tmp_path / "full")
+
+
+def test_only_a_folder_with_our_mark_is_replaced(tmp_path: Path) -> None:
+    victim, train, place = the_filter(tmp_path), Dataset.from_pairs(TRAIN), tmp_path / "again"
+    (place / "notes").mkdir(parents=True)
+    (place / "notes" / "mine").write_text("")
+    first, second = ([Lesson("you are vile", text)] for text in ("you are v1le", "you are vi1e"))
+    with pytest.raises(UserError, match=r"(?s)not empty \(notes\).*move again away, or name another --out"):
+        retrained(victim, train, first, place, measured=[])
+    assert (place / "notes" / "mine").is_file()
+    (place / MARK).write_text('{"mark": ""}')  # a training of ours that was stopped
+    one = retrained(victim, train, first, place, measured=[]).fingerprint()
+    assert not (place / "notes").exists()
+    assert retrained(victim, train, second, place, measured=[]).fingerprint() != one
+    (tmp_path / "safe").mkdir()
+    (tmp_path / "safe" / DEFENSE_FILE).write_text("{}")  # of another cure, once
+    copy_model(place, tmp_path / "safe")
+    assert {path.name for path in (tmp_path / "safe").iterdir()} == {path.name for path in place.iterdir()}
+
+
+def test_a_mended_filter_is_attacked_on_no_row_that_was_not_measured_before(tmp_path: Path) -> None:
+    victim = the_filter(tmp_path)
+    data = relabelled(Dataset.from_pairs(TEST), victim)
+    options: dict[str, Any] = {"suite": LEET, "limit": 8, "settings": Settings(seed=3)}
+    result = guard(victim, data, out=tmp_path / "run", train=Dataset.from_pairs(ROWS), **options)
+    assert 0 < len(result.learned) < 8 == result.recall.n
+    assert sum(example.label == 1 for example in data) > 8
+    mended = mend(victim, data, result, out=tmp_path / "run", **options)
+    assert mended is not None
+    assert mended.result.recall.n == 8 - len(result.learned)
+    measured = take(by_class(data)[0], 8, seed=3)
+    again = read_state(tmp_path / "run" / "mended" / "ladder")
+    assert again is not None
+    assert {row["key"] for row in again["rows"]} == {row.key for row in measured} - set(result.learned)
+    assert mended.result.honest.n == result.honest.n
 
 
 def test_a_torch_model_is_trained_on_by_augmentation(tmp_path: Path) -> None:

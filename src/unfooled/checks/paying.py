@@ -1,13 +1,15 @@
 """A victim whose every question is paid for first, whoever asks it: attacks, checks, cures.
 
 A language model says how many tokens each answer took (`usage`): then these count, prompt and all, and a
-batch is expected to take as many as those before it.
+batch is expected to take as many as those before it. A batch that failed stays paid: what was sent may have
+been billed.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,26 +32,34 @@ class Paying(SameAnswers):
         self._usage = _usage_of(inner)
         self._lock = threading.Lock()
         self._last = self._told()
+        self._sent = 0  # batches that are out now
 
     def predict(self, texts: Sequence[TextValue], /) -> Probabilities:
-        paid = self._pay(texts)
-        try:
+        with self._paid(texts):
             return self.inner.predict(texts)
-        finally:
-            self._settle(paid)
 
     async def _answer(self, items: Sequence[Any], /) -> Probabilities:
-        paid = self._pay(items)
         inner: Any = self.inner
-        try:
+        with self._paid(items):
             answers: Probabilities = await inner.answer(items)
             return answers
-        finally:
-            self._settle(paid)
 
     def _redrawn(self, draw: int, /) -> Victim:
         inner: Any = self.inner
         return Paying(inner.redrawn(draw), self.purse) if draw else self
+
+    @contextmanager
+    def _paid(self, texts: Sequence[TextValue]) -> Iterator[None]:
+        """Paid before it is sent; corrected once it is answered."""
+        paid = self._pay(texts)
+        with self._lock:
+            self._sent += 1
+        try:
+            yield
+        except BaseException:
+            self._settle(paid, failed=True)
+            raise
+        self._settle(paid)
 
     def _pay(self, texts: Sequence[TextValue]) -> int:
         if not texts:
@@ -64,14 +74,15 @@ class Paying(SameAnswers):
             return round(tokens / answers * len(texts))
         return sum(tokens_in(len(text if isinstance(text, str) else "".join(text))) for text in texts)
 
-    def _settle(self, paid: int) -> None:
-        if self._usage is None or not self.purse.caps.per_token:
-            return
+    def _settle(self, paid: int, *, failed: bool = False) -> None:
         with self._lock:
+            self._sent -= 1
+            if self._usage is None or not self.purse.caps.per_token or (failed and self._sent):
+                return  # what was counted meanwhile may be of the other batches: they settle it
             answers, tokens = self._told()
             took, self._last = tokens - self._last[1], (answers, tokens)
         if tokens:
-            self.purse.settle(took - paid)
+            self.purse.settle(max(took - paid, 0) if failed else took - paid)
 
     def _told(self) -> tuple[int, int]:
         """Answers and tokens, as the model counts them."""
@@ -87,6 +98,7 @@ class Paying(SameAnswers):
         self._usage = _usage_of(self.inner)
         self._lock = threading.Lock()
         self._last = self._told()
+        self._sent = 0
 
 
 def purse_for(caps: Caps | None, folder: Path, workers: int | Workers = 1) -> Purse | None:

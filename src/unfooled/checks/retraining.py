@@ -23,11 +23,12 @@ from unfooled.errors import DataError, UserError, VictimError
 from unfooled.extras import libraries_of
 from unfooled.files import write_json
 from unfooled.victims.filtering import Filter
-from unfooled.victims.loading import SKLEARN_FILE, load_victim
+from unfooled.victims.loading import DEFENSE_FILE, SKLEARN_FILE, load_victim
 from unfooled.victims.sklearn.pipeline import SklearnVictim
 from unfooled.victims.thresholds import Thresholded
 
 MARK = "retrained.json"  # beside the model: what it was made of
+_ELSEWHERE = "name another folder with --fix"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,9 @@ def retrained(
         raise DataError("nothing is left to train on", "give the rows that the model was trained on")
     mark = digest("retrained", model.fingerprint(), *(f"{label}:{text}" for text, label in [*rows, *found]))
     if _mark_of(folder) != mark:
-        shutil.rmtree(folder, ignore_errors=True)
+        vacate(folder, f"move {folder.name} away, or name another --out")
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / MARK, {"mark": ""})  # ours from the start, should the training be stopped
         if isinstance(model, SklearnVictim):
             _save_pipeline(model.refitted([*rows, *found]), folder / SKLEARN_FILE)
         else:
@@ -106,10 +109,30 @@ def filter_in(folder: Path, like: Filter) -> Filter:
 
 def copy_model(folder: Path, out: Path) -> None:
     """Put a retrained model where the user wants it."""
-    if out.exists() and not (out / MARK).is_file() and (out.is_file() or any(out.iterdir())):
-        raise UserError(f"{out} is not empty", "name another folder with --fix")
-    shutil.rmtree(out, ignore_errors=True)
-    shutil.copytree(folder, out)
+    vacate(out, _ELSEWHERE, or_defence=True)
+    out.mkdir(parents=True, exist_ok=True)
+    shutil.copy(folder / MARK, out)
+    shutil.copytree(folder, out, dirs_exist_ok=True)
+
+
+def vacate(folder: Path, remedy: str = _ELSEWHERE, *, or_defence: bool = False) -> None:
+    """Empty a folder of ours; any other is refused."""
+    require_ours(folder, remedy, or_defence=or_defence)
+    entries = list(folder.iterdir()) if folder.is_dir() else []
+    for entry in sorted(entries, key=lambda entry: entry.name == MARK):  # the mark goes last
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def require_ours(folder: Path, remedy: str = _ELSEWHERE, *, or_defence: bool = False) -> None:
+    """Refuse a folder with more than a retrained model, or, where that may be, a defence and nothing else."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file", remedy)
+    held = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+    if held and MARK not in held and not (or_defence and held == [DEFENSE_FILE]):
+        raise UserError(f"{folder} is not empty ({held[0]})", remedy)
 
 
 def _model_of(victim: Filter) -> Any:

@@ -74,11 +74,12 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
         from unfooled.victims.http.permission import require_allowed
 
         rows = self.rows()
+        out = self.out or Path("runs") / f"guard-{slug(self.model, self.data)}"
+        self._require_room(out)
         require_allowed(self.model, allowed=self.i_may_test_this)
         victim = self.load_model(self.model, flag=several(self.flag))
         assert isinstance(victim, Filter)
         data = self.load(self.data, edit=self.edit, clean=self.clean, sample=self.sample, seed=self.seed)
-        out = self.out or Path("runs") / f"guard-{slug(self.model, self.data)}"
         labelled = relabelled(data, victim, self.mapped_labels())
         if self.behind:
             require_allowed(self.behind, allowed=self.i_may_test_this)
@@ -117,7 +118,6 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
             return capped(reached, f" in {out}")
         except KeyboardInterrupt:
             return interrupted(f"what is finished is saved in {out}")
-        saved = self._save(mended.cure, out) if mended else ""
         page = write_page(result, out / PAGE, mended=mended, obeyed=obeyed, examples=self.examples)
         if self.sarif:
             write_sarif(result, self.sarif, model=self.model, most=self.most)
@@ -134,27 +134,51 @@ Then: unfooled gate runs/guard/ladder --min-recall blocked=0.5 --junit gate.xml
             print_guard(Console(), result, obeyed)
             if self.fix:
                 print_mended(Console(), result, mended)
-            typer.echo(f"\npage: {page}{saved}")
+            typer.echo(f"\npage: {page}")
+        saved = self._save(mended.cure, out) if mended else ""  # last: where it fails, all else is there
+        if saved and not self.json:
+            typer.echo(saved)
         tests = [result, *([mended.result] if mended else [])]
         failed = any(test.undecided or test.unanswered for test in tests)
         return Exit.SOME_ERRORS if failed else Exit.DONE
 
+    def _require_room(self, out: Path) -> None:
+        """Refuse, before anything is asked, places that the mended filter could not be written to."""
+        from unfooled.checks.cures import RETRAINED
+        from unfooled.checks.retraining import require_ours
+
+        if self.train_data:
+            require_ours(out / RETRAINED, "move it away, or name another --out")
+        if self.fix is None:
+            return
+        for place in [self.fix, *([self._beside(self.fix)] if self.train_data else [])]:
+            for kept in (out, Path(self.model)):
+                if kept.resolve().is_relative_to(place.resolve()):
+                    raise UserError(f"--fix would replace {kept}", "name another folder with --fix")
+            require_ours(place, or_defence=True)
+
+    @staticmethod
+    def _beside(fix: Path) -> Path:
+        """Where a retrained model goes that has a defence around it."""
+        return fix.with_name(f"{fix.name}-retrained")
+
     def _save(self, cure: Cure, out: Path) -> str:
         """Write the mended filter; what to say of it."""
-        from unfooled.checks.retraining import copy_model
+        from unfooled.checks.retraining import copy_model, vacate
         from unfooled.defenses.harden import harden
 
         assert self.fix is not None
         model = self.model
         if cure.model:
-            place = self.fix.with_name(f"{self.fix.name}-retrained") if cure.steps else self.fix
+            place = self._beside(self.fix) if cure.steps else self.fix
             copy_model(out / cure.model, place)
             model = str(place)
         if not cure.steps:
-            return f"\nmended filter: {self.fix}"
+            return f"mended filter: {self.fix}"
+        vacate(self.fix, or_defence=True)
         chosen = {"steps": cure.steps, "table": cure.table}
         hardened = harden(model, method="normalise", out=self.fix, options=chosen, restart=True)
-        return f"\nmended filter: {self.fix}{'' if hardened.alone else self._named_again(model)}"
+        return f"mended filter: {self.fix}{'' if hardened.alone else self._named_again(model)}"
 
     def _named_again(self, model: str) -> str:
         """What every command must be told of a model that is not in the folder."""
