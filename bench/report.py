@@ -153,11 +153,11 @@ def _limit(scenarios: Sequence[dict[str, Any]]) -> str:
             (
                 scenario["scenario"],
                 f"{limit:,.0f}",
-                f"{fast:,.0f}" if fast else "",
+                f"{fast:,.0f}" if fast else "–",
                 ", ".join(map(str, sizes)),
                 f"{ours:,.0f}",
                 f"{percent(ours / limit)}",
-                f"**{percent(ours / fast)}**" if fast else "",
+                f"**{percent(ours / fast)}**" if fast else "–",
                 f"{theirs:,.0f}",
                 percent(theirs / limit),
             )
@@ -170,7 +170,8 @@ def _limit(scenarios: Sequence[dict[str, Any]]) -> str:
     note = (
         "\nThe limit is the victim's forward pass alone at its best batch size, without padding. The tokens"
         " are those of the texts themselves, through victim and encoder (the same architecture), per second"
-        " of wall time; where oneDNN's limit is given, both limits are per second of the processor.\n"
+        " of wall time; where oneDNN's limit is given, both limits are per second of the processor."
+        " Where it is not, the row was measured before our linear layers went to oneDNN.\n"
     )
     return "## The raw forward-pass limit\n\n" + table(head, rows) + note
 
