@@ -567,6 +567,7 @@ def test_a_place_that_is_taken_is_refused_before_any_attack(tmp_path: Path) -> N
     for more, told in (
         (["--fix", "safe"], "safe is not empty (mine)\n  → name another folder with --fix"),
         (["--fix", "reviews.csv"], "reviews.csv is a file\n  → name another folder with --fix"),
+        (["--fix", "reviews.csv/safe"], "reviews.csv is a file\n  → name another folder with --fix"),
         (["--fix", "run"], "--fix would replace run\n  → name another folder with --fix"),
         (learns, "is not empty (mine)\n  → move it away, or name another --out"),
         ([*learns, "--out", "new", "--fix", "other"], "other-retrained is not empty (mine)"),

@@ -128,8 +128,9 @@ def vacate(folder: Path, remedy: str = _ELSEWHERE, *, or_defence: bool = False) 
 
 def require_ours(folder: Path, remedy: str = _ELSEWHERE, *, or_defence: bool = False) -> None:
     """Refuse a folder with more than a retrained model, or, where that may be, a defence and nothing else."""
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file", remedy)
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise UserError(f"{place} is a file", remedy)
     held = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
     if held and MARK not in held and not (or_defence and held == [DEFENSE_FILE]):
         raise UserError(f"{folder} is not empty ({held[0]})", remedy)
