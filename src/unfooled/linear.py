@@ -12,6 +12,7 @@ so a row alone is computed twice.
 from __future__ import annotations
 
 import platform
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any
 
@@ -82,7 +83,5 @@ def _mode() -> Any:
 
 def fast_linear() -> Any:
     """Around passes without gradients: linear layers in fp32 on the processor are computed by oneDNN."""
-    from contextlib import nullcontext
-
     mode = _mode()
     return nullcontext() if mode is None else mode()
